@@ -1,0 +1,80 @@
+"""What the core asks the world to do. Imperative; each says what it answers with: `Effect[T]`.
+
+A walk yields them one by one and gets the answer back, or the failure thrown in; a fact hands them over in the order in
+which they are to be performed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Generic, TypeVar
+
+from attrs import frozen
+
+from kubelet_sim.model.checkpoint import CheckpointDocument
+from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Effect(Generic[T]):
+    """Something for the world to do, answered with a `T`."""
+
+    __slots__ = ()
+
+
+Walk = Generator[Effect[Any], Any, R]
+"""A decision that needs answers in the middle. It yields only where the kubelet lets its lock go."""
+
+
+def ask(effect: Effect[T]) -> Generator[Effect[T], T, T]:
+    """Perform one effect inside a walk: `answer = yield from ask(...)`."""
+    return (yield effect)
+
+
+@frozen
+class Dial(Effect[None]):
+    """Connect to the plugin's socket, waiting at most 10 s. Raises `DialFailed`. Rules: DM-40"""
+
+    client: ClientID
+    resource: ResourceName
+    socket_name: str
+    """As the plugin sent it; the node joins it to the device-plugin directory. Rules: DM-25"""
+
+
+@frozen
+class CallGetDevicePluginOptions(Effect[PluginOptions]):
+    """Raises `RpcFailed`. No deadline but the Register caller's. Rules: DM-26, DM-30"""
+
+    client: ClientID
+
+
+@frozen
+class OpenListAndWatch(Effect[None]):
+    """Start reading the plugin's list, in the background; answered at once. Rules: DM-26, DM-42"""
+
+    client: ClientID
+
+
+@frozen
+class CloseConnection(Effect[None]):
+    """Close it; calls in progress on it fail. Rules: DM-44"""
+
+    client: ClientID
+
+
+@frozen
+class CallAllocate(Effect[AllocateAnswer]):
+    """One container request with these ids. No deadline. Raises `RpcFailed`. Rules: DM-98"""
+
+    client: ClientID
+    device_ids: tuple[DeviceID, ...]
+
+
+@frozen
+class WriteCheckpoint(Effect[None]):
+    """Store the document in place of the one there is. Raises `CheckpointNotWritten`. Rules: CP-2, CP-3"""
+
+    document: CheckpointDocument

@@ -1,0 +1,114 @@
+"""The device manager of one kubelet process: its one way in for facts, and its three walks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kubelet_sim.core.admission import admitting
+from kubelet_sim.core.capacity import status_round
+from kubelet_sim.core.checkpoint import checkpoint_restored
+from kubelet_sim.core.effects import Walk
+from kubelet_sim.core.facts import (
+    Applied,
+    CheckpointRestored,
+    DevicesListed,
+    Fact,
+    PodActivated,
+    PodDeactivated,
+    ReclaimAsked,
+    RuntimeListed,
+    SourcesReadyChanged,
+    StatusRoundDue,
+    StreamEnded,
+)
+from kubelet_sim.core.ports import Journal, Order, Sorted
+from kubelet_sim.core.preparation import preparing
+from kubelet_sim.core.reclaim import reclaim
+from kubelet_sim.core.registration import registering
+from kubelet_sim.core.state import Context, State
+from kubelet_sim.core.updates import devices_listed, stream_ended
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.admission import Admission
+from kubelet_sim.model.ids import ClientID
+from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
+from kubelet_sim.model.plugin import Registration
+from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.profiles import Profile
+
+A = TypeVar("A")
+
+
+class DeviceManager:
+    """Decides; whoever holds it performs the effects.
+
+    Facts may be applied at any time between two steps of any walk. Admissions run one after the other (DM-74);
+    registrations and preparations overlap anything.
+
+    Args:
+        node: the node object that an earlier kubelet process left behind.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        journal: Journal,
+        *,
+        order: Order | None = None,
+        node: NodeObject | None = None,
+        machine: Mapping[str, Quantity] = DEFAULT_MACHINE,
+    ) -> None:
+        state = State(node=node or NodeObject())
+        self.context = Context(state, profile, order or Sorted(), journal, machine)
+
+    @property
+    def state(self) -> State:
+        """For looking, not for changing."""
+        return self.context.state
+
+    def apply(self, fact: Fact[A]) -> Applied[A]:
+        """Take a fact in; the caller performs the effects before it goes on.
+
+        Raises:
+            UsageError: the fact cannot be; nothing has changed.
+        """
+        applied: Applied[A] = self._apply(fact)
+        return applied
+
+    def _apply(self, fact: object) -> Applied[Any]:
+        match fact:
+            case DevicesListed():
+                return devices_listed(self.context, fact)
+            case StreamEnded():
+                return stream_ended(self.context, fact)
+            case StatusRoundDue():
+                return status_round(self.context, fact)
+            case CheckpointRestored():
+                return checkpoint_restored(self.context, fact)
+            case PodActivated(pod):
+                self.state.active_pods[pod.uid] = pod
+            case PodDeactivated(uid):
+                self.state.active_pods.pop(uid, None)
+            case SourcesReadyChanged(ready):
+                self.state.sources_ready = ready
+            case ReclaimAsked():
+                reclaim(self.context)
+            case RuntimeListed(running):
+                self.state.running_at_start = running
+            case _:
+                raise UsageError(f"{fact!r} is no fact that a device manager knows")
+        return Applied(None)
+
+    def register(self, request: Registration) -> Walk[ClientID]:
+        """See `registering`."""
+        return registering(self.context, request)
+
+    def admit(self, pod: Pod) -> Walk[Admission]:
+        """See `admitting`."""
+        return admitting(self.context, pod)
+
+    def prepare(self, pod: Pod, container: Container) -> Walk[ContainerSpec | None]:
+        """See `preparing`."""
+        return preparing(self.context, pod, container)

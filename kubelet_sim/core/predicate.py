@@ -1,0 +1,112 @@
+"""Whether a pod fits the node object, after its devices have been allocated: the order is this way round (DM-72)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubelet_sim.core.state import Context
+from kubelet_sim.model.admission import Admission, Admitted, Rejected
+from kubelet_sim.model.ids import PodUID
+from kubelet_sim.model.pod import Container, ContainerKind, Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.resource_name import is_extended_resource_name
+
+_Amounts = dict[str, int]
+
+
+def fits(context: Context, pod: Pod) -> Admission:
+    """Hold the pod against the node as last computed, which may be ten seconds old.
+
+    Requests for extended resources that the node does not list are dropped: such a pod runs without the device (DM-81).
+
+    Rules: DM-65, DM-72, DM-80, DM-81
+    Follows: predicateAdmitHandler.Admit, removeMissingExtendedResources, fitsRequest
+    """
+    allocatable = _allocatable(context, pod.uid)
+    wanted = {
+        name: amount
+        for name, amount in requested(pod).items()
+        if name in allocatable or not is_extended_resource_name(name)
+    }
+    others = [other for uid, other in context.state.active_pods.items() if uid != pod.uid]
+    used = _used(others)
+    if len(others) + 1 > allocatable.get("pods", 0):
+        return _shortage("pods", 1, len(others), allocatable.get("pods", 0))
+    for name in _in_order(context, wanted):
+        room = allocatable.get(name, 0) - used.get(name, 0)
+        if wanted[name] > room:
+            return _shortage(name, wanted[name], used.get(name, 0), allocatable.get(name, 0))
+    return Admitted()
+
+
+def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
+    text = f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    return Rejected(f"OutOf{name}", text)
+
+
+def _allocatable(context: Context, uid: PodUID) -> _Amounts:
+    """The node's, in a copy; raised to what is in use if the pod holds devices. Rules: DM-80"""
+    books = context.state.books
+    amounts = {name: _amount(name, quantity) for name, quantity in context.state.node.allocatable.items()}
+    if uid in books.pods():
+        for resource, devices in books.in_use.items():
+            amounts[resource] = max(amounts.get(resource, 0), len(devices))
+    return amounts
+
+
+def _in_order(context: Context, wanted: _Amounts) -> Iterator[str]:
+    """First the node's own resources, then the others in any order. Only the first shortage is told. Rules: DM-80"""
+    own = ("cpu", "memory", "ephemeral-storage")
+    yield from (name for name in own if wanted.get(name))
+    yield from context.order.arrange("DM-80", (n for n in wanted if n not in own and n != "pods" and wanted[n]))
+
+
+def _used(pods: list[Pod]) -> _Amounts:
+    total: _Amounts = {}
+    for pod in pods:
+        _add(total, requested(pod))
+    return total
+
+
+def requested(pod: Pod) -> _Amounts:
+    """What a pod asks of the node: its app containers and sidecars together, or more if an init container needs more.
+
+    An init container runs beside the sidecars started before it. In thousandths for cpu, else rounded up.
+    """
+    running: _Amounts = {}
+    most: _Amounts = {}
+    for container in pod.init_containers:
+        if container.kind is ContainerKind.SIDECAR:
+            _add(running, _requests(container))
+            _raise_to(most, running)
+        else:
+            beside = dict(running)
+            _add(beside, _requests(container))
+            _raise_to(most, beside)
+    for container in pod.containers:
+        _add(running, _requests(container))
+    _raise_to(most, running)
+    _add(most, _amounts(pod.overhead))
+    return most
+
+
+def _requests(container: Container) -> _Amounts:
+    return _amounts(container.requests)
+
+
+def _amounts(quantities: Mapping[str, Quantity]) -> _Amounts:
+    return {name: _amount(name, quantity) for name, quantity in quantities.items()}
+
+
+def _amount(name: str, quantity: Quantity) -> int:
+    return quantity.milli_value if name == "cpu" else quantity.value
+
+
+def _add(total: _Amounts, amounts: _Amounts) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(most: _Amounts, amounts: _Amounts) -> None:
+    for name, amount in amounts.items():
+        most[name] = max(most.get(name, 0), amount)

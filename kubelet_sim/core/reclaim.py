@@ -1,0 +1,23 @@
+"""Devices of pods that are gone are freed late, and only when somebody asks for devices."""
+
+from __future__ import annotations
+
+from kubelet_sim.core.state import Context
+
+
+def reclaim(context: Context) -> None:
+    """Free what inactive pods hold; nothing is written, and the plugin is not told.
+
+    A reclaim that finds no such pod changes nothing, so leaked ids stay leaked (DM-102).
+
+    Rules: DM-101, DM-102, DM-115, DM-118
+    Follows: UpdateAllocatedDevices
+    """
+    state = context.state
+    if not state.sources_ready:
+        return
+    gone = state.books.pods() - state.active_pods.keys()
+    if not gone:
+        return
+    context.say("DM-115", "node", f"devices of {len(gone)} inactive pods are freed", pods=sorted(gone))
+    state.books.release(gone)

@@ -1,0 +1,74 @@
+"""Everything the device manager of one kubelet process knows. Nothing here decides.
+
+The names follow the specification, section 0.3, in the words of this project: `in_use` is its allocatedDevices,
+`books` its podDevices, `devices` its allDevices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from attrs import define, field
+
+from kubelet_sim.core.books import Books
+from kubelet_sim.core.endpoint import Endpoint
+from kubelet_sim.core.ports import Journal, Order
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
+from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.profiles import Profile
+from kubelet_sim.transcript import Decision, Json, Level
+
+
+@define
+class State:
+    """The tables."""
+
+    clients: dict[ResourceName, ClientID] = field(factory=dict)
+    """At most one client a resource: whom the end of *any* stream of that resource disconnects. Rules: DM-26, DM-33"""
+    resource_of: dict[ClientID, ResourceName] = field(factory=dict)
+    """Every client of this kubelet process, replaced and lost ones included."""
+    endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
+    healthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
+    """The presence of the key means: registered. Rules: DM-19, DM-83, DM-90"""
+    unhealthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
+    devices: dict[ResourceName, dict[DeviceID, Device]] = field(factory=dict)
+    """The last message of each resource; stays when the plugin goes. Rules: DM-44, DM-51"""
+    books: Books = field(factory=Books)
+    active_pods: dict[PodUID, Pod] = field(factory=dict)
+    """Pods whose devices are safe from reclaim, the pod in admission included. Rules: DM-116, DM-117"""
+    running_at_start: frozenset[tuple[PodUID, ContainerName]] = frozenset()
+    """What the runtime reported running when this kubelet started; never refreshed. Rules: DM-7, DM-110"""
+    sources_ready: bool = False
+    node: NodeObject = field(factory=NodeObject)
+    """As last computed; predicates look at it. Rules: DM-64, DM-80"""
+    registrations: Counter[str] = field(factory=Counter)
+    """Register calls by resource name as sent, refused ones included. Rules: DM-21"""
+    next_client: int = 1
+    # The reuse table (devicesToReuse) and the affinities of the topology manager find their place here, with admission.
+
+    def is_device_plugin_resource(self, name: str) -> bool:
+        """Whether the device manager handles a limit of that name at all. Rules: DM-83"""
+        return name in self.healthy or name in self.books.in_use
+
+
+@define
+class Context:
+    """What every decision has at hand."""
+
+    state: State
+    profile: Profile
+    order: Order
+    journal: Journal
+    machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE)
+
+    def say(self, rules: str, subject: str, text: str, **details: Json) -> None:
+        """Take a decision down; `rules` are ids parted by spaces."""
+        self.journal.append(Decision(subject, text, tuple(rules.split()), Level.INFO, details))
+
+    def warn(self, rules: str, subject: str, text: str, **details: Json) -> None:
+        """The same for something that a plugin author should look at."""
+        self.journal.append(Decision(subject, text, tuple(rules.split()), Level.WARNING, details))

@@ -1,0 +1,87 @@
+"""What a plugin's stream brings: lists of devices, and in the end its end.
+
+The message handler does not ask whether the stream is the current one: the last message of any stream wins (DM-32, DM-61).
+"""
+
+from __future__ import annotations
+
+from kubelet_sim.core import endpoint as endpoints
+from kubelet_sim.core.checkpoint import compose
+from kubelet_sim.core.effects import CloseConnection, WriteCheckpoint
+from kubelet_sim.core.facts import Applied, DevicesListed, StreamEnded
+from kubelet_sim.core.state import Context
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.ids import ClientID, ResourceName
+
+
+def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
+    """Replace what is known of the resource by the message, and ask for the checkpoint to be written.
+
+    An id that occurs twice with both healths is in both sets; the table keeps its last occurrence (DM-53). Records and ids
+    in use are left alone (DM-57, DM-58).
+
+    Rules: DM-51, DM-52, DM-53, DM-54, DM-55, DM-57, DM-60, DM-61
+    Follows: genericDeviceUpdateCallback
+    """
+    state, resource = context.state, _resource_of(context, fact.client)
+    state.healthy[resource] = {device.id for device in fact.devices if device.is_healthy}
+    state.unhealthy[resource] = {device.id for device in fact.devices if not device.is_healthy}
+    state.devices[resource] = {device.id: device for device in fact.devices}
+    healthy_entries = sum(device.is_healthy for device in fact.devices)
+    context.say(
+        "DM-51 DM-60",
+        resource,
+        f"client {fact.client} listed {len(fact.devices)} devices, {healthy_entries} of them healthy",
+        total=len(fact.devices),
+        healthy=healthy_entries,
+    )
+    if len(state.devices[resource]) != len(fact.devices):
+        context.warn("DM-53", resource, "the list names an id more than once; the last entry is kept in the table")
+    if state.endpoints.get(resource) is None:
+        context.warn("DM-61", resource, "a list for a resource that has no endpoint; it will be removed again")
+    return Applied(None, (WriteCheckpoint(compose(state, context.order)),))
+
+
+def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
+    """Disconnect the *current* client of the stream's resource, which need not be the stream's own (DM-33).
+
+    If the table has none, nothing happens at all: the devices stay healthy, the endpoint live (DM-35).
+
+    Rules: DM-33, DM-34, DM-35, DM-42, DM-43, DM-44, DM-45
+    Follows: runClient, disconnectClient, PluginDisconnected
+    """
+    state, resource = context.state, _resource_of(context, fact.client)
+    how = "normally" if fact.error is None else f"with {fact.error}"
+    context.say("DM-42", resource, f"ListAndWatch of client {fact.client} ended {how}; it is not opened again")
+    current = state.clients.pop(resource, None)
+    if current is None:
+        context.say(
+            "DM-35", resource, f"no client is registered under the name, so the end of {fact.client} is not noticed"
+        )
+        return Applied(None)
+    if current != fact.client:
+        context.warn("DM-33", resource, f"the end of client {fact.client} disconnects client {current}, the newer one")
+    _mark_unhealthy(context, resource)
+    endpoint = state.endpoints.get(resource)
+    if endpoint is not None:
+        state.endpoints[resource] = endpoints.disconnected(endpoint, fact.at_s)
+    return Applied(None, (CloseConnection(current),))
+
+
+def _mark_unhealthy(context: Context, resource: ResourceName) -> None:
+    """Move every healthy id; the device table keeps what was sent. Rules: DM-44, DM-50"""
+    state = context.state
+    if resource not in state.endpoints:
+        return
+    moved = set(state.healthy.get(resource, ()))
+    if resource in state.healthy:
+        state.healthy[resource] = set()
+    state.unhealthy.setdefault(resource, set()).update(moved)
+    context.say("DM-44", resource, f"the plugin is gone: {len(moved)} healthy devices count as unhealthy from now on")
+
+
+def _resource_of(context: Context, client: ClientID) -> ResourceName:
+    try:
+        return context.state.resource_of[client]
+    except KeyError:
+        raise UsageError(f"client {client} never registered with this kubelet") from None

@@ -1,0 +1,11 @@
+"""Pod manifests as people have them, to pods.
+
+What a pod is, is `kubelet_sim.model.pod`; what a kubelet makes of one is the core's. Files are opened by the callers.
+"""
+
+from __future__ import annotations
+
+from kubelet_sim.manifests.errors import ManifestError
+from kubelet_sim.manifests.pods import pod_from_mapping, read_pods
+
+__all__ = ["ManifestError", "pod_from_mapping", "read_pods"]

@@ -1,0 +1,18 @@
+"""Names of things. Each is a plain string or number on the wire; here it says whose it is."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+ResourceName = NewType("ResourceName", str)
+"""An extended resource name, `vendor-domain/name`."""
+DeviceID = NewType("DeviceID", str)
+"""An id as the plugin gave it: opaque, possibly empty, with any characters. Rules: DM-55"""
+PodUID = NewType("PodUID", str)
+ContainerName = NewType("ContainerName", str)
+ClientID = NewType("ClientID", int)
+"""One connection to a plugin, made by one registration; never reused within a kubelet process."""
+NumaNode = NewType("NumaNode", int)
+
+NO_NUMA_NODE = NumaNode(-1)
+"""Where a device without topology is recorded. Rules: DM-100"""

@@ -1,0 +1,46 @@
+"""What is said between the kubelet and a plugin, as values."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.response import ContainerResponse
+
+API_VERSION = "v1beta1"
+"""The only version of the device plugin API. Rules: DM-22"""
+DIAL_TIMEOUT_S = 10.0
+"""Rules: DM-40"""
+GRACE_PERIOD_S = 300.0
+"""How long a lost plugin's resource keeps its capacity; expired when strictly more has passed. Rules: DM-47, DM-70"""
+SOCKET_NAME = "kubelet.sock"
+CHECKPOINT_NAME = "kubelet_internal_checkpoint"
+"""Rules: CP-1"""
+
+
+@frozen
+class PluginOptions:
+    """What a plugin asks the kubelet to call. Rules: DM-28"""
+
+    pre_start_required: bool = False
+    get_preferred_allocation_available: bool = False
+
+
+@frozen
+class Registration:
+    """A Register request, kept as it was sent. Rules: DM-21"""
+
+    version: str
+    socket_name: str
+    """The proto's `endpoint`: a file name, joined to the device-plugin directory without any check. Rules: DM-25"""
+    resource: ResourceName
+    options: PluginOptions | None = None
+    """Sent by some plugins, never looked at. Rules: DM-28"""
+
+
+@frozen
+class AllocateAnswer:
+    """A plugin's answer to Allocate."""
+
+    responses: tuple[ContainerResponse, ...]
+    """In the order sent; only the first counts, and there may be none. Rules: DM-99"""

@@ -1,0 +1,69 @@
+"""A pod as the kubelet got it: what matters for devices, and the manifest it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from attrs import field, frozen
+
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.quantity import Quantity
+
+_NO_QUANTITIES: Mapping[str, Quantity] = MappingProxyType({})
+_NO_MANIFEST: Mapping[str, Any] = MappingProxyType({})
+
+
+class ContainerKind(Enum):
+    """How a container takes part in the life of its pod."""
+
+    INIT = "init"
+    """Runs to its end before the next one starts."""
+    SIDECAR = "sidecar"
+    """An init container with `restartPolicy: Always`: started in its place, and kept."""
+    APP = "app"
+
+
+@frozen
+class Container:
+    """One container of a pod; ephemeral containers are none of ours. Rules: DM-75"""
+
+    name: ContainerName
+    kind: ContainerKind = ContainerKind.APP
+    limits: Mapping[str, Quantity] = field(default=_NO_QUANTITIES, hash=False)
+    """By resource name, every resource, `cpu` included."""
+    requests: Mapping[str, Quantity] = field(default=_NO_QUANTITIES, hash=False)
+    """By resource name, with the API server's defaults: a limit without request is requested."""
+
+
+@frozen
+class Pod:
+    """A pod of the node. Two pods with one UID are the same pod."""
+
+    name: str
+    namespace: str
+    uid: PodUID
+    init_containers: tuple[Container, ...] = ()
+    """In spec order, sidecars in their place."""
+    containers: tuple[Container, ...] = ()
+    """The app containers in spec order."""
+    overhead: Mapping[str, Quantity] = field(default=_NO_QUANTITIES, hash=False)
+    restart_policy: str = "Always"
+    manifest: Mapping[str, Any] = field(default=_NO_MANIFEST, hash=False, repr=False, eq=False)
+    """The document as it was read, with what we do not understand."""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people name a pod. Never parsed again."""
+        return f"{self.namespace}/{self.name}"
+
+    def all_containers(self) -> Iterator[Container]:
+        """Every container in the order in which devices are allocated. Rules: DM-75"""
+        yield from self.init_containers
+        yield from self.containers
+
+    def container(self, name: str) -> Container | None:
+        """The container of that name, of any kind."""
+        return next((c for c in self.all_containers() if c.name == name), None)

@@ -1,0 +1,121 @@
+"""What a user sees of a node: one snapshot, made by the node, carried by the control API, rendered by the command line.
+
+Every tuple is sorted by name (id, number) so that two looks at the same state are equal.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class DeviceView:
+    """One device of a resource."""
+
+    id: str
+    health: str
+    """As the plugin sent it last."""
+    is_healthy: bool
+    """Whether it is in the healthy set; false for every device of a lost plugin, whatever it sent. Rules: DM-44, DM-52"""
+    is_allocated: bool
+    """Whether the id counts as in use. Rules: DM-90"""
+    numa_nodes: tuple[int, ...] = ()
+    holders: tuple[str, ...] = ()
+    """`namespace/name/container` of every record that holds it."""
+
+
+@frozen
+class ResourceView:
+    """One resource: the device manager's books beside the node object as last computed."""
+
+    name: str
+    healthy: int
+    unhealthy: int
+    allocated: int
+    """Ids in use, whatever their health."""
+    endpoint: str
+    """`live`, `stopped`, `placeholder` (from the checkpoint) or `none`."""
+    node_capacity: str | None
+    """In the node object, as last computed; `None` if it does not list the resource. Rules: DM-64"""
+    node_allocatable: str | None
+    devices: tuple[DeviceView, ...] = ()
+
+
+@frozen
+class PluginView:
+    """One connection to a plugin of this kubelet process, in order of registration."""
+
+    client: int
+    resource: str
+    socket_name: str
+    state: str
+    """`connecting`, `live` (its endpoint serves the resource), `replaced` (a newer one does), `stopped` or `failed`."""
+    has_stream: bool
+    pre_start_required: bool
+    get_preferred_allocation_available: bool
+    registered_at_s: float
+
+
+@frozen
+class ContainerView:
+    """One container of a pod, in the simulated runtime."""
+
+    name: str
+    kind: str
+    """`init`, `sidecar` or `app`."""
+    state: str
+    """`waiting`, `created`, `running` or `exited`."""
+    reason: str = ""
+    message: str = ""
+
+
+@frozen
+class PodView:
+    """One pod that the node knows."""
+
+    name: str
+    namespace: str
+    uid: str
+    phase: str
+    """`Pending`, `Running`, `Succeeded` or `Failed`."""
+    reason: str = ""
+    message: str = ""
+    containers: tuple[ContainerView, ...] = ()
+    """In spec order, init containers first."""
+    is_active: bool = True
+    """Whether its devices are safe from reclaim. Rules: DM-116"""
+
+
+@frozen
+class AllocationView:
+    """Devices bound to (pod, container, resource)."""
+
+    pod_uid: str
+    pod: str
+    """`namespace/name`; the uid where the node does not know the pod any more."""
+    container: str
+    resource: str
+    devices: tuple[tuple[int, tuple[str, ...]], ...]
+    """(NUMA node, ids), −1 for devices without topology."""
+
+
+@frozen
+class NodeSnapshot:
+    """A node at one moment."""
+
+    kubelet_version: str
+    root: str
+    clock: str
+    """`real` or `manual`."""
+    now_s: float
+    """Seconds since the node started, on its clock."""
+    incarnation: int
+    """Which kubelet process this is, counted from 1."""
+    sources_ready: bool
+    capacity: tuple[tuple[str, str], ...]
+    """The node object's, every resource with its quantity. Rules: DM-64"""
+    allocatable: tuple[tuple[str, str], ...]
+    resources: tuple[ResourceView, ...] = ()
+    plugins: tuple[PluginView, ...] = ()
+    pods: tuple[PodView, ...] = ()
+    allocations: tuple[AllocationView, ...] = ()

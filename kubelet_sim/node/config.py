@@ -1,0 +1,42 @@
+"""How a node is to be: everything a user can choose before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+
+from attrs import field, frozen
+
+from kubelet_sim.model.node import DEFAULT_MACHINE
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.profiles import V1_36, Profile
+
+
+class SocketAppears(Enum):
+    """How `kubelet.sock` comes into being."""
+
+    RENAME = "rename"
+    """A listening socket is renamed into place: a plugin that dials at once is answered."""
+    BIND = "bind"
+    """As the kubelet does it: the name is there a moment before anybody listens."""
+
+
+@frozen
+class NodeConfig:
+    """The choices. Nothing here is checked before the node starts."""
+
+    root: Path
+    profile: Profile = V1_36
+    machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
+    numa_nodes: int = 1
+    """How many NUMA nodes the machine has. They matter with a topology policy, which comes with admission."""
+    socket_appears: SocketAppears = SocketAppears.RENAME
+    runs_containers: bool = True
+    """Whether admitted pods are run by the simulated runtime; otherwise containers are only prepared, when asked."""
+    has_status_rounds: bool = True
+    """Whether the node status is computed every 10 s of the clock; otherwise only when asked."""
+    has_control_socket: bool = False
+    """Whether the command line can reach the node."""
+    seed: int = 0
+    """For the stretch of status periods. Rules: DM-65"""

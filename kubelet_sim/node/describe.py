@@ -1,0 +1,103 @@
+"""Facts, effects and answers in words, for the transcript."""
+
+from __future__ import annotations
+
+from kubelet_sim.core.effects import (
+    CallAllocate,
+    CallGetDevicePluginOptions,
+    CloseConnection,
+    Dial,
+    OpenListAndWatch,
+    WriteCheckpoint,
+)
+from kubelet_sim.core.facts import (
+    CheckpointRestored,
+    DevicesListed,
+    PodActivated,
+    PodDeactivated,
+    ReclaimAsked,
+    RuntimeListed,
+    SourcesReadyChanged,
+    StatusRoundDue,
+    StreamEnded,
+)
+from kubelet_sim.core.state import State
+from kubelet_sim.model.ids import ClientID
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+from kubelet_sim.model.response import ContainerResponse
+
+Words = tuple[str, str, tuple[str, ...]]
+"""Subject, text, rules."""
+_NODE = "node"
+
+
+def fact_text(fact: object, state: State) -> Words:  # noqa: PLR0911 - one line a fact
+    """What a fact says."""
+    match fact:
+        case DevicesListed(client, devices):
+            return _name(state, client), f"client {client} sent a list of {len(devices)}", ("DM-51",)
+        case StreamEnded(client, _, error):
+            how = f": {error}" if error else " normally"
+            return _name(state, client), f"the stream of client {client} ended{how}", ("DM-42",)
+        case StatusRoundDue():
+            return _NODE, "node status is due", ("DM-65",)
+        case PodActivated(pod):
+            return pod.key, "a source delivered the pod", ("DM-116",)
+        case PodDeactivated(uid):
+            pod_or_none = state.active_pods.get(uid)
+            return pod_or_none.key if pod_or_none else uid, "the pod is not active any more", ("DM-116",)
+        case SourcesReadyChanged(ready):
+            return _NODE, f"pod sources are {'ready' if ready else 'not ready'}", ("DM-109",)
+        case ReclaimAsked():
+            return _NODE, "somebody asked for a reclaim", ("DM-115",)
+        case RuntimeListed(running):
+            return _NODE, f"the runtime reports {len(running)} running containers", ("DM-7",)
+        case CheckpointRestored(entries, registered):
+            return _NODE, f"checkpoint: {len(entries)} records, {len(registered)} resources", ("DM-145",)
+    return _NODE, type(fact).__name__, ()
+
+
+def effect_text(effect: object, state: State) -> Words:
+    """What an effect asks for."""
+    match effect:
+        case Dial(client, resource, socket_name):
+            return resource, f"client {client} dials {socket_name}", ("DM-26",)
+        case CallGetDevicePluginOptions(client):
+            return _name(state, client), f"GetDevicePluginOptions to client {client}", ("DM-26",)
+        case OpenListAndWatch(client):
+            return _name(state, client), f"ListAndWatch to client {client}", ("DM-26",)
+        case CallAllocate(client, device_ids):
+            return _name(state, client), f"Allocate({', '.join(device_ids)}) to client {client}", ("DM-98",)
+        case CloseConnection(client):
+            return _name(state, client), f"the connection of client {client} is closed", ("DM-44",)
+        case WriteCheckpoint(document):
+            return _NODE, f"checkpoint with {len(document.entries or ())} records is written", ("DM-136",)
+    return _NODE, type(effect).__name__, ()
+
+
+def answer_text(effect: object, answer: object) -> str:
+    """What came back, empty where that is nothing."""
+    match effect, answer:
+        case CallGetDevicePluginOptions(), PluginOptions(pre_start_required=pre, get_preferred_allocation_available=pref):
+            return f"options: pre_start_required {pre}, get_preferred_allocation_available {pref}".lower()
+        case CallAllocate(), AllocateAnswer(responses=(first, *_)):
+            return f"allocated: {response_text(first)}"
+        case CallAllocate(), AllocateAnswer():
+            return "an answer without container response"
+    return ""
+
+
+def response_text(response: ContainerResponse) -> str:
+    """A response by the number of its parts."""
+    parts = {
+        "envs": response.envs,
+        "mounts": response.mounts,
+        "device nodes": response.devices,
+        "annotations": response.annotations,
+        "CDI devices": response.cdi_devices,
+    }
+    return ", ".join(f"{len(part)} {name}" for name, part in parts.items() if part) or "nothing to set"
+
+
+def _name(state: State, client: ClientID) -> str:
+    return state.resource_of.get(client, f"client {client}")

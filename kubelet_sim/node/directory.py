@@ -1,0 +1,84 @@
+"""The device-plugin directory: made as the kubelet makes it, and cleaned of sockets as a starting kubelet does.
+
+Which directory that is, and whether we may touch it at all, is decided in `root`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from kubelet_sim.errors import TransportError
+from kubelet_sim.node.os_errors import os_error_text
+
+CHECKPOINT_NAME = "kubelet_internal_checkpoint"
+"""The checkpoint's file name in the device-plugin directory. Rules: CP-1, DM-135"""
+
+_DIRECTORY_MODE = 0o755
+
+
+def make_directory(directory: Path) -> list[Path]:
+    """Make the directory and its missing parents, 0755 less the umask; one that exists keeps its mode.
+
+    Returns the directories made, parents first. Raises `TransportError` in the kubelet's words for the first that
+    could not be made; those made before it stay.
+
+    Rules: DM-2, DM-9, DM-135
+    """
+    made: list[Path] = []
+    missing = [path for path in (directory, *directory.parents) if not os.path.lexists(path)]
+    for path in reversed(missing):
+        try:
+            path.mkdir(_DIRECTORY_MODE)
+        except OSError as exc:
+            if not path.is_dir():  # else somebody was faster
+                raise TransportError(os_error_text("mkdir", path, exc)) from exc
+        else:
+            made.append(path)
+    return made
+
+
+def clean_directory(directory: Path) -> tuple[str, ...]:
+    """Remove the sockets that lie directly in the directory and return their names, sorted.
+
+    A symbolic link counts as what it leads to, and it is the link that is removed. The checkpoint stays, whatever it
+    is. The kubelet visits the entries in no fixed order, here they are visited sorted: a link to a socket of the same
+    directory goes with it if its name comes first, and is left dangling otherwise.
+
+    Raises `TransportError` in the kubelet's words if the directory cannot be listed, or, after all entries were
+    visited, if a socket could not be removed; several such errors stand in one pair of brackets.
+
+    Rules: DM-8, DM-9, DM-212
+    Follows: CleanupPluginDirectory
+    """
+    removed, failures = [], []
+    for name in _names(directory):
+        path = directory / name
+        if name == CHECKPOINT_NAME or not _is_socket(path):
+            continue
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as exc:
+            failures.append(os_error_text("unlinkat", path, exc))
+        else:
+            removed.append(name)
+    if failures:
+        raise TransportError(failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]")
+    return tuple(removed)
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in directory.iterdir())
+    except NotADirectoryError as exc:
+        raise TransportError(os_error_text("readdirent", directory, exc)) from exc
+    except OSError as exc:
+        raise TransportError(os_error_text("open", directory, exc)) from exc
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:  # a dangling link, or a circle of them: the kubelet logs it and goes on
+        return False

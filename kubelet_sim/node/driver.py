@@ -1,0 +1,251 @@
+"""Performs what the core asks for: advances walks, hands facts in, carries effects out, writes all of it down.
+
+One driver serves one kubelet process. It knows no rule of allocation; its own rules are those of time and of connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from posixpath import normpath
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from kubelet_sim.core.effects import (
+    CallAllocate,
+    CallGetDevicePluginOptions,
+    CloseConnection,
+    Dial,
+    Effect,
+    OpenListAndWatch,
+    Walk,
+    WriteCheckpoint,
+)
+from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
+from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
+from kubelet_sim.model.ids import ClientID, ResourceName
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S
+from kubelet_sim.node.clock import with_timeout
+from kubelet_sim.node.describe import answer_text, effect_text, fact_text
+from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
+from kubelet_sim.transcript import Level, Transcript
+
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+@define
+class Caller:
+    """Whoever waits for a walk: a Register call that can be given up by its caller. Rules: DM-30"""
+
+    _gone: asyncio.Event = field(factory=asyncio.Event)
+
+    def leave(self) -> None:
+        """The caller has hung up, or its own deadline has passed."""
+        self._gone.set()
+
+    async def unless_gone(self, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
+        """The result, or `failure` as soon as the caller leaves; the work is cancelled then."""
+        work = asyncio.ensure_future(awaitable)
+        gone = asyncio.ensure_future(self._gone.wait())
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise failure()
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
+
+
+@define
+class Link:
+    """One connection to a plugin, as the node holds it."""
+
+    client: ClientID
+    resource: ResourceName
+    socket_name: str
+    connection: PluginConnection
+    registered_at_s: float
+    stream: asyncio.Task[None] | None = None
+    was_connected: bool = False
+    """Whether its registration came to its end: options read, stream opened."""
+    is_closed: bool = False
+
+    @property
+    def has_stream(self) -> bool:
+        """Whether its ListAndWatch stream is open."""
+        return self.stream is not None and not self.stream.done()
+
+
+@frozen
+class World:
+    """What the driver reaches of the world."""
+
+    calls: PluginCalls
+    store: CheckpointStore
+    clock: Clock
+    transcript: Transcript
+    directory: str
+    """The device-plugin directory, absolute."""
+
+
+class Driver:
+    """Runs one device manager in the world."""
+
+    def __init__(self, manager: DeviceManager, world: World) -> None:
+        self._manager = manager
+        self._world = world
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._walks = 0
+        self.links: dict[ClientID, Link] = {}
+        """Every connection of this kubelet process, in order of registration."""
+
+    def own(self, awaitable: Awaitable[T]) -> asyncio.Task[T]:
+        """Run something that ends with this kubelet process, and not before because somebody stopped waiting for it."""
+
+        async def run() -> T:
+            return await awaitable
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End everything at once, as the end of a process does: walks, streams, connections. Rules: DM-16"""
+        mine = asyncio.current_task()
+        tasks = [task for task in self._tasks if task is not mine]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        links = [link for link in self.links.values() if not link.is_closed]
+        await asyncio.gather(*(self._close(link) for link in links))
+
+    async def apply(self, fact: Fact[A]) -> A:
+        """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
+        subject, text, rules = fact_text(fact, self._manager.state)
+        self._world.transcript.add("fact", subject, text, rules=rules)
+        applied = self._manager.apply(fact)
+        for effect in applied.effects:
+            try:
+                await self.perform(effect)
+            except CheckpointNotWritten as failure:
+                # A failed write after a list or a status round is only told. Rules: CP-3, DM-136
+                self._world.transcript.add("effect", subject, str(failure), rules=("CP-3",), level=Level.WARNING)
+        return applied.answer
+
+    async def walk(self, walk: Walk[R], caller: Caller | None = None) -> R:
+        """Advance a walk to its end. Its decisions and effects carry one number in the transcript."""
+        self._walks += 1
+        number = self._walks
+        step: Callable[[], Effect[Any]] = lambda: next(walk)  # noqa: E731 - replaced below, step by step
+        try:
+            while True:
+                try:
+                    effect = self._as_walk(number, step)
+                except StopIteration as end:
+                    result: R = end.value
+                    return result
+                try:
+                    answer = await self._performed(effect, number, caller or Caller())
+                except (PluginFault, CheckpointNotWritten) as failure:
+                    step = _throwing(walk, failure)
+                else:
+                    step = _sending(walk, answer)
+        finally:
+            walk.close()
+
+    def _as_walk(self, number: int, step: Callable[[], T]) -> T:
+        transcript = self._world.transcript
+        transcript.walk = number
+        try:
+            return step()
+        finally:
+            transcript.walk = None
+
+    async def _performed(self, effect: Effect[T], number: int, caller: Caller) -> T:
+        transcript = self._world.transcript
+        subject, text, rules = effect_text(effect, self._manager.state)
+        self._as_walk(number, lambda: transcript.add("effect", subject, text, rules=rules))
+        try:
+            answer = await self.perform(effect, caller)
+        except (PluginFault, CheckpointNotWritten) as failure:
+            told = f"{text}: {failure}"
+            self._as_walk(number, lambda: transcript.add("answer", subject, told, level=Level.WARNING))
+            raise
+        shown = answer_text(effect, answer)
+        if shown:
+            self._as_walk(number, lambda: transcript.add("answer", subject, shown))
+        return answer
+
+    async def perform(self, effect: Effect[T], caller: Caller | None = None) -> T:
+        """Carry one effect out."""
+        result: Any = await self._perform(effect, caller or Caller())
+        return result  # type: ignore[no-any-return]  # each effect names the type of its answer
+
+    async def _perform(self, effect: object, caller: Caller) -> object:
+        match effect:
+            case Dial():
+                await self._dial(effect, caller)
+            case CallGetDevicePluginOptions(client):
+                call = self.links[client].connection.get_device_plugin_options()
+                return await caller.unless_gone(call, lambda: RpcFailed("Canceled", "context canceled"))
+            case OpenListAndWatch(client):
+                link = self.links[client]
+                link.was_connected = True
+                link.stream = self.own(self._read(link))
+            case CallAllocate(client, device_ids):
+                return await self.links[client].connection.allocate(device_ids)
+            case CloseConnection(client):
+                await self._close(self.links[client])
+            case WriteCheckpoint(document):
+                await self._world.store.write(document)
+            case _:
+                raise InvariantError(f"nobody can perform {effect!r}")
+        return None
+
+    async def _dial(self, effect: Dial, caller: Caller) -> None:
+        """Wait up to 10 s for a connection, or as long as the caller does. Rules: DM-25, DM-30, DM-40"""
+        clock = self._world.clock
+        connection = self._world.calls.connection(socket_path(self._world.directory, effect.socket_name))
+        link = Link(effect.client, effect.resource, effect.socket_name, connection, self._world.transcript.now())
+        self.links[effect.client] = link
+        try:
+            dialled = with_timeout(clock, connection.ready(), DIAL_TIMEOUT_S)
+            await caller.unless_gone(dialled, lambda: DialFailed("context canceled"))
+        except (TimeoutError, DialFailed) as failure:
+            await self._close(link)
+            raise failure if isinstance(failure, DialFailed) else DialFailed() from failure
+
+    async def _read(self, link: Link) -> None:
+        """Read a stream to its end; every message is dealt with before the next one is taken. Rules: DM-42, DM-60"""
+        error = None
+        try:
+            async for devices in link.connection.list_and_watch():
+                await self.apply(DevicesListed(link.client, devices))
+        except RpcFailed as failure:
+            error = failure
+        link.stream = None
+        await self.apply(StreamEnded(link.client, self._world.clock.now(), error))
+
+    async def _close(self, link: Link) -> None:
+        link.is_closed = True
+        await link.connection.close()
+
+
+def socket_path(directory: str, socket_name: str) -> str:
+    """Joined and cleaned, an absolute name included; nothing keeps it inside the directory. Rules: DM-25"""
+    return normpath(f"{directory}/{socket_name}")
+
+
+def _sending(walk: Walk[Any], answer: object) -> Callable[[], Effect[Any]]:
+    return lambda: walk.send(answer)
+
+
+def _throwing(walk: Walk[Any], failure: Exception) -> Callable[[], Effect[Any]]:
+    return lambda: walk.throw(failure)

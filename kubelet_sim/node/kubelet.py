@@ -1,0 +1,227 @@
+"""One kubelet process: from its start, with whatever the last one left behind, to its end without a farewell.
+
+A node has one at a time. What outlives it (the node object, the checkpoint, the pods that the API server knows, running
+containers) belongs to the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from attrs import field, frozen
+
+from kubelet_sim.core.facts import (
+    CheckpointRestored,
+    Fact,
+    PodActivated,
+    PodDeactivated,
+    ReclaimAsked,
+    RestoredEntry,
+    RuntimeListed,
+    SourcesReadyChanged,
+    StatusRoundDue,
+)
+from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.core.ports import Order
+from kubelet_sim.core.state import State
+from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
+from kubelet_sim.model.admission import Admission
+from kubelet_sim.model.checkpoint import CheckpointDocument
+from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
+from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
+from kubelet_sim.model.plugin import SOCKET_NAME, Registration
+from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.response import ContainerResponse, ContainerSpec
+from kubelet_sim.node.directory import clean_directory, make_directory
+from kubelet_sim.node.driver import Caller, Driver, World
+from kubelet_sim.node.ports import RegistrationServers
+from kubelet_sim.profiles import V1_36, Profile
+from kubelet_sim.transcript import Level
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+class KubeletGone(KubeletSimError):
+    """The kubelet process ended before it could answer; a late answer reaches nobody."""
+
+
+@frozen
+class Setup:
+    """What kind of kubelet it is."""
+
+    profile: Profile = V1_36
+    order: Order | None = None
+    machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
+
+
+@frozen
+class Seams:
+    """What a kubelet needs of `wire`, besides the calls to plugins."""
+
+    servers: RegistrationServers
+    decode_response: Callable[[bytes], ContainerResponse]
+    """Raises `ValueError` for bytes that are no container response."""
+
+
+class Kubelet:
+    """A kubelet process of the node."""
+
+    def __init__(self, setup: Setup, world: World, seams: Seams, node: NodeObject) -> None:
+        self._world = world
+        self._seams = seams
+        self._manager = DeviceManager(
+            setup.profile, world.transcript, order=setup.order, node=node, machine=setup.machine
+        )
+        self._driver = Driver(self._manager, world)
+        self._server = seams.servers.server(self.register)
+        # One admission at a time; an allocation inside a preparation (DM-106) will take it, too. Rules: DM-74
+        self._admission = asyncio.Lock()
+
+    @property
+    def state(self) -> State:
+        """The device manager's tables, for looking."""
+        return self._manager.state
+
+    @property
+    def driver(self) -> Driver:
+        """The connections, for looking."""
+        return self._driver
+
+    async def start(self, running: Iterable[tuple[PodUID, ContainerName]], active: Iterable[Pod]) -> None:
+        """Start in the kubelet's order: runtime, checkpoint, directory, cleaning, socket.
+
+        A socket that cannot be opened or a directory that cannot be cleaned ends the start, a checkpoint that cannot be
+        read does not (DM-143).
+
+        Args:
+            running: containers that the runtime reports running.
+            active: pods that the sources have delivered before.
+
+        Raises:
+            TransportError: with the kubelet's words; it would exit with status 1 (DM-9).
+
+        Rules: DM-2, DM-5, DM-6, DM-7, DM-9, DM-17, DM-20
+        """
+        directory = Path(self._world.directory)
+        make_directory(directory)
+        await self.apply(RuntimeListed(frozenset(running)))
+        for pod in active:
+            await self.apply(PodActivated(pod))
+        await self._restore()
+        make_directory(directory)
+        swept = clean_directory(directory)
+        self._note(f"directory cleaned: {len(swept)} sockets removed", "DM-8")
+        await self._server.listen(str(directory / SOCKET_NAME))
+        self._note(f"listening on {directory / SOCKET_NAME}", "DM-11")
+
+    async def die(self, *, leave_socket: bool = False) -> None:
+        """End as a process ends: no farewell to plugins, connections closed, walks never finished.
+
+        Args:
+            leave_socket: whether the file of the registration socket stays, as when a process is killed (DM-16).
+
+        Rules: DM-14, DM-16
+        """
+        await self._server.stop(leave_socket=leave_socket)
+        await self._driver.close()
+
+    async def register(self, request: Registration) -> None:
+        """Answer a Register call; it goes on without its caller only until it waits for the plugin (DM-30).
+
+        Rules: DM-20, DM-38, DM-39
+        """
+        caller = Caller()
+        task = self._driver.own(self._driver.walk(self._manager.register(request), caller))
+        try:
+            await finished(task)
+        except asyncio.CancelledError:
+            caller.leave()
+            raise
+
+    async def admit(self, pod: Pod) -> Admission:
+        """The verdict on a pod, after all earlier ones. A plugin that does not answer holds up everybody.
+
+        Rules: DM-74
+        """
+
+        async def in_turn() -> Admission:
+            async with self._admission:
+                return await self._driver.walk(self._manager.admit(pod))
+
+        return await finished(self._driver.own(in_turn()))
+
+    async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:
+        """What the container gets, once more at every creation; `None`: no device plugin has a say in it.
+
+        Raises:
+            PreparationFailed: the container cannot be created for now.
+        """
+        return await finished(self._driver.own(self._driver.walk(self._manager.prepare(pod, container))))
+
+    async def apply(self, fact: Fact[A]) -> A:
+        """Hand a fact to the device manager."""
+        return await self._driver.apply(fact)
+
+    async def status_round(self) -> NodeStatusRound:
+        """One computation of the node status. Rules: DM-62, DM-65"""
+        return await self.apply(StatusRoundDue(self._world.clock.now()))
+
+    async def deactivate(self, uid: PodUID) -> None:
+        """A pod is over; its devices stay in use until somebody asks for some. Rules: DM-115, DM-116"""
+        await self.apply(PodDeactivated(uid))
+
+    async def sources_ready(self, *, ready: bool) -> None:
+        """Whether all pod sources have delivered. Rules: DM-109"""
+        await self.apply(SourcesReadyChanged(ready))
+
+    async def reclaim(self) -> None:
+        """Free the devices of inactive pods now. Rules: DM-115"""
+        await self.apply(ReclaimAsked())
+
+    def run(self, awaitable: Awaitable[T]) -> asyncio.Task[T]:
+        """Run something that ends with this kubelet process."""
+        return self._driver.own(awaitable)
+
+    async def _restore(self) -> None:
+        """Rules: DM-19, DM-113, DM-141, DM-143, CP-15, CP-17"""
+        try:
+            document = await self._world.store.read()
+        except CheckpointMissing as nothing:
+            self._note(f"failed to read data from checkpoint: {nothing}", "DM-141")
+        except CheckpointError as failure:
+            text = f"the checkpoint is not used, and device allocation info may not be up to date: {failure}"
+            self._note(text, "DM-143", Level.WARNING)
+        else:
+            entries = tuple(self._restored_entries(document))
+            registered = tuple(ResourceName(name) for name in document.registered or ())
+            await self.apply(CheckpointRestored(entries, registered, self._world.clock.now()))
+
+    def _restored_entries(self, document: CheckpointDocument) -> Iterable[RestoredEntry]:
+        """The entries whose response can be decoded; the others are left out. Rules: DM-145"""
+        for entry in document.entries or ():
+            try:
+                response = self._seams.decode_response(entry.allocate_response or b"")
+            except ValueError as failure:
+                text = f"checkpoint entry of pod {entry.pod_uid}, {entry.resource} is left out: {failure}"
+                self._note(text, "DM-145", Level.WARNING)
+                continue
+            devices = {NumaNode(n): tuple(map(DeviceID, ids or ())) for n, ids in (entry.devices or {}).items()}
+            yield RestoredEntry(
+                PodUID(entry.pod_uid), ContainerName(entry.container), ResourceName(entry.resource), devices, response
+            )
+
+    def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
+        self._world.transcript.add("node", "kubelet", text, rules=(rule,), level=level)
+
+
+async def finished(task: asyncio.Task[T]) -> T:
+    """Wait for work that goes on even if nobody waits for it any more."""
+    await asyncio.wait({task})
+    if task.cancelled():
+        raise KubeletGone("the kubelet process ended before it could answer")
+    return task.result()

@@ -1,0 +1,69 @@
+"""Where everything lies in a node's root directory. Only names: nothing here looks at a disk.
+
+The root mirrors the kubelet's; what is ours lies in a directory of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attrs import frozen
+
+from kubelet_sim.node.directory import CHECKPOINT_NAME
+
+SOCKET_PATH_LIMIT = 107
+"""Bytes in the path of a Unix socket on Linux, without the final NUL."""
+
+
+@frozen
+class RootLayout:
+    """The paths below `path`, which is absolute and free of symbolic links."""
+
+    path: Path
+
+    @property
+    def device_plugins(self) -> Path:
+        """The device-plugin directory. Rules: DM-1"""
+        return self.path / "device-plugins"
+
+    @property
+    def registration_socket(self) -> Path:
+        """Where plugins call Register. Rules: DM-1"""
+        return self.device_plugins / "kubelet.sock"
+
+    @property
+    def new_registration_socket(self) -> Path:
+        """Where the registration socket begins to listen before it is renamed: no plugin can dial in too early."""
+        return self.device_plugins / ".kubelet.sock.new"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The device manager's checkpoint. Rules: CP-1, DM-135"""
+        return self.device_plugins / CHECKPOINT_NAME
+
+    @property
+    def private(self) -> Path:
+        """The directory that is ours alone (0700)."""
+        return self.path / "kubelet-sim"
+
+    @property
+    def lock(self) -> Path:
+        """Locked (flock) while a node runs here; it holds that node's process id."""
+        return self.private / "lock"
+
+    @property
+    def marker(self) -> Path:
+        """Its presence says that no real kubelet has made this root."""
+        return self.private / "marker"
+
+    @property
+    def control_socket(self) -> Path:
+        """Where the command line finds the running node."""
+        return self.private / "control.sock"
+
+    @property
+    def longest_socket(self) -> Path:
+        """The socket path with the most bytes."""
+        sockets = (self.registration_socket, self.new_registration_socket, self.control_socket)
+        return max(sockets, key=lambda path: len(os.fsencode(path)))

@@ -1,0 +1,392 @@
+"""The handle on an emulated node: everything a user can do with one.
+
+A node outlives its kubelet processes. It keeps what lies outside of them: the root directory, the clock, the pods that the
+API server knows, the container runtime, the node object, the transcript.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+from kubelet_sim.core.ports import Order
+from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.model.admission import Admission, Admitted
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.node import NodeObject, NodeStatusRound
+from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.node.clock import ManualClock, RealClock
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.driver import World
+from kubelet_sim.node.kubelet import Kubelet, Seams, Setup, finished
+from kubelet_sim.node.pods import KnownPod, PodTable, PodWorker
+from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
+from kubelet_sim.node.root import Root
+from kubelet_sim.node.runtime import SimulatedRuntime
+from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
+from kubelet_sim.node.store import FileCheckpointStore
+from kubelet_sim.transcript import Record, Transcript
+from kubelet_sim.wire.messages import decode_container_response
+from kubelet_sim.wire.plugin_client import GrpcPluginCalls
+from kubelet_sim.wire.registration_server import GrpcRegistrationServers
+
+T = TypeVar("T")
+
+NODE_STATUS_PERIOD_S = 10.0
+"""Rules: DM-65"""
+
+
+class Node:
+    """An emulated node, used from one event loop; `kubelet_sim.node.sync` has the same for everybody else.
+
+    Args:
+        config: the choices; see `NodeConfig`.
+        clock: the time of every deadline of ours; real if not given.
+        calls: the way to plugins; gRPC if not given.
+        order: who picks where the kubelet leaves a choice open; sorted if not given.
+        store: where the checkpoint lies; the file in the device-plugin directory if not given.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        *,
+        clock: Clock | None = None,
+        calls: PluginCalls | None = None,
+        order: Order | None = None,
+        store: CheckpointStore | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock or RealClock()
+        self.transcript = Transcript(self._now)
+        self._calls = calls or GrpcPluginCalls()
+        self._order = order
+        self._store = store
+        self._started_at_s = self.clock.now()
+        self._random = Random(config.seed)  # noqa: S311 - stretches periods, keeps no secrets
+        self._root: Root | None = None
+        self._kubelet: Kubelet | None = None
+        self._node_object = NodeObject()
+        self._pods = PodTable()
+        self._runtime = SimulatedRuntime()
+        self._main_loop = asyncio.Lock()
+        self._status_round = asyncio.Lock()
+        self._life = asyncio.Lock()
+
+    async def __aenter__(self) -> Node:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # --- the life of the node
+
+    async def start(self) -> None:
+        """Take the root directory and start the first kubelet process.
+
+        Raises:
+            UsageError: the root cannot be used; nothing is left behind.
+            TransportError: the kubelet could not start, in its own words (DM-9); nothing is left behind.
+        """
+        async with self._life:
+            if self._root is not None:
+                raise UsageError("the node is started already")
+            self._root = Root.open(self.config.root)
+            try:
+                ready = await self._boot()
+            except BaseException:
+                await self._close()
+                raise
+        await finished(ready)
+
+    async def stop(self) -> None:
+        """End everything: no socket, task or thread of ours is left; the checkpoint stays. May be repeated."""
+        async with self._life:
+            await self._close()
+
+    async def restart(self) -> None:
+        """The kubelet process ends and a new one starts on the same directory; containers keep running.
+
+        Returns when every pod that has not ended was admitted again, which may reject it.
+
+        Raises:
+            TransportError: the new process could not start; the node is without a kubelet until the next `restart`.
+
+        Rules: DM-16, DM-17, DM-108, DM-111
+        """
+        async with self._life:
+            self._require_root()
+            await self.kill()
+            ready = await self._boot()
+        await finished(ready)  # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
+
+    async def kill(self) -> None:
+        """The first half of `restart`: the kubelet process is gone, its socket's file is still there. Rules: DM-16"""
+        kubelet, self._kubelet = self._kubelet, None
+        if kubelet is not None:
+            self._node_object = kubelet.state.node
+            await kubelet.die(leave_socket=True)
+            self.transcript.add("node", "kubelet", "the kubelet process ended", rules=("DM-16",))
+            self.transcript.incarnation += 1
+
+    async def _boot(self) -> asyncio.Task[None]:
+        """Start a kubelet process; the answer is done when every pod was admitted again and the sources are ready."""
+        kubelet = await self.boot(self._runtime.running(), ())
+        return kubelet.run(self._dispatch(kubelet))
+
+    async def _dispatch(self, kubelet: Kubelet) -> None:
+        """The first batch of the pod source: it counts as ready when all of it was admitted. Rules: DM-73, DM-108, DM-109"""
+        for known in self._pods:
+            if not known.is_terminal:
+                await self._admit(known)
+        await kubelet.sources_ready(ready=True)
+
+    async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> Kubelet:
+        """The second half of `restart`, without pods: a process whose sources are not ready yet.
+
+        Args:
+            running: the containers that the runtime reports running (DM-110).
+            active: pods that count as active before they are admitted again.
+        """
+        root = self._require_root()
+        if self._store is None:
+            self._store = FileCheckpointStore(root.layout.device_plugins)
+        servers = GrpcRegistrationServers(appears=self.config.socket_appears.value)
+        setup = Setup(self.config.profile, self._order, self.config.machine)
+        directory = str(root.layout.device_plugins)
+        world = World(self._calls, self._store, self.clock, self.transcript, directory)
+        kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), self._node_object)
+        try:
+            await kubelet.start(running, active)
+        except BaseException:
+            await kubelet.die()
+            raise
+        self._kubelet = kubelet
+        if self.config.has_status_rounds:
+            await kubelet.status_round()
+            kubelet.run(self._status_rounds(kubelet))
+        return kubelet
+
+    async def _close(self) -> None:
+        kubelet, self._kubelet = self._kubelet, None
+        if kubelet is not None:
+            self._node_object = kubelet.state.node
+            await kubelet.die()
+        if isinstance(self._store, FileCheckpointStore):
+            self._store.close()
+            self._store = None
+        root, self._root = self._root, None
+        if root is not None:
+            root.close()
+
+    async def _status_rounds(self, kubelet: Kubelet) -> None:
+        """Every period of the clock, each stretched a little. Rules: DM-65"""
+        stretch = self.config.profile.node_status_stretch
+        while True:
+            await self.clock.sleep(NODE_STATUS_PERIOD_S * (1 + self._random.uniform(0, stretch)))
+            async with self._status_round:
+                await kubelet.status_round()
+
+    # --- pods
+
+    async def admit(self, pod: Pod) -> Admission:
+        """Put a pod on the node and return the verdict; its containers start if the node runs containers.
+
+        Raises:
+            UsageError: there is a pod of that name or uid.
+            KubeletGone: the kubelet process ended before the verdict.
+        """
+        return await self._admit(self._pods.add(pod))
+
+    async def apply(self, pods: Sequence[Pod]) -> None:
+        """Put pods on the node, all or none, and return at once: their verdicts come one after the other.
+
+        Raises:
+            UsageError: a name or uid is taken; none of them was added.
+        """
+        kubelet = self.kubelet
+        added: list[KnownPod] = []
+        try:
+            for pod in pods:
+                added.append(self._pods.add(pod))  # noqa: PERF401 - what was added is taken back on failure
+        except UsageError:
+            for known in added:
+                self._pods.drop(known.pod.uid)
+            raise
+        for known in added:
+            self.transcript.add("node", known.pod.key, "pod created")
+            kubelet.run(self._admit(known))
+
+    async def _admit(self, known: KnownPod) -> Admission:
+        """In turn with every other addition and removal, as in the kubelet's main loop. Rules: DM-74, DM-77"""
+        kubelet = self.kubelet
+        async with self._main_loop:
+            verdict = await kubelet.admit(known.pod)
+        known.decided(verdict, self.config.profile.rejection_prefix)
+        if not isinstance(verdict, Admitted):
+            self._runtime.stop(known.pod, "Error")
+        elif self.config.runs_containers:
+            worker = PodWorker(known, kubelet, self._runtime, self.clock, self.transcript)
+            kubelet.run(worker.run())
+        return verdict
+
+    async def remove(self, name: str, namespace: str = "default") -> None:
+        """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
+
+        Waits for an admission that is under way, as the kubelet's main loop does.
+
+        Raises:
+            UsageError: there is no such pod.
+
+        Rules: DM-74, DM-115, DM-116
+        """
+        known = self._pods.find(name, namespace)
+        kubelet = self.kubelet
+        async with self._main_loop:
+            self._runtime.stop(known.pod, "Completed")
+            await kubelet.deactivate(known.pod.uid)
+            self._pods.drop(known.pod.uid)
+            self._runtime.forget(known.pod)
+            self.transcript.add("node", known.pod.key, "pod deleted")
+
+    async def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
+        """What the kubelet would hand to the runtime if it created the container now; `None`: nothing from plugins.
+
+        Raises:
+            UsageError: there is no such pod or container.
+            PreparationFailed: the container cannot be created for now.
+        """
+        known = self._pods.find(name, namespace)
+        return await self.kubelet.prepare(known.pod, _container(known.pod, container))
+
+    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
+        """What a container got when it was created; empty if no plugin had a say.
+
+        Args:
+            container: may be left out for a pod with one container.
+
+        Raises:
+            UsageError: there is no such pod or container, or it has not been created.
+        """
+        known = self._pods.find(name, namespace)
+        pod = known.pod
+        if container is None and len(pod.containers) > 1:
+            names = ", ".join(each.name for each in pod.all_containers())
+            raise UsageError(f"pod {pod.key} has several containers; name one of: {names}")
+        wanted = _container(pod, container if container is not None else pod.containers[0].name)
+        held = self._runtime.container(pod.uid, wanted.name)
+        if held.created_count == 0:
+            why = known.message or held.message or "it waits for its turn"
+            raise UsageError(f"container {wanted.name} of pod {pod.key} has not been created: {why}")
+        return held.spec or ContainerSpec()
+
+    # --- time, and looking
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass at once; node status rounds that fall due on the way are done when this returns.
+
+        Raises:
+            UsageError: the node runs on the real clock.
+        """
+        if not isinstance(self.clock, ManualClock):
+            raise UsageError("time passes by itself on this node; start it with a manual clock to move it by hand")
+        await self.clock.advance(seconds)
+        async with self._status_round:
+            pass
+
+    async def status_round(self) -> NodeStatusRound:
+        """Compute the node status now. Rules: DM-65"""
+        return await self.kubelet.status_round()
+
+    @property
+    def kubelet(self) -> Kubelet:
+        """The kubelet process that runs now.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self._kubelet is None:
+            raise UsageError("no kubelet runs on this node; start or restart it")
+        return self._kubelet
+
+    @property
+    def root(self) -> Root:
+        """The root directory of a started node."""
+        return self._require_root()
+
+    def status(self) -> NodeSnapshot:
+        """The node at this moment."""
+        state = self.kubelet.state
+        return NodeSnapshot(
+            kubelet_version=self.config.profile.stands_for,
+            root=str(self.config.root),
+            clock="manual" if isinstance(self.clock, ManualClock) else "real",
+            now_s=self._now(),
+            incarnation=self.transcript.incarnation,
+            sources_ready=state.sources_ready,
+            capacity=quantities(state.node.capacity),
+            allocatable=quantities(state.node.allocatable),
+            resources=resource_views(state, self._pods),
+            plugins=plugin_views(state, self.kubelet.driver.links.values()),
+            pods=pod_views(self._pods, self._runtime, state),
+            allocations=allocation_views(state, self._pods),
+        )
+
+    async def changes(self) -> AsyncGenerator[None, None]:
+        """Yield once at the start and then whenever something has happened; several things may be one change."""
+        changed = asyncio.Event()
+        changed.set()
+
+        def note(_: Record) -> None:
+            changed.set()
+
+        unlisten = self.transcript.listen(note)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield
+        finally:
+            unlisten()
+
+    async def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
+        """The first snapshot that fulfils the condition.
+
+        Args:
+            timeout_s: in real time, whatever the node's clock is.
+
+        Raises:
+            TransportError: it was not fulfilled in time.
+        """
+        changes = self.changes()
+        try:
+            async with asyncio.timeout(timeout_s):
+                async for _ in changes:
+                    if self._kubelet is not None and condition(snapshot := self.status()):
+                        return snapshot
+        except TimeoutError:
+            raise TransportError(f"what was waited for did not come in {timeout_s:g} s") from None
+        finally:
+            await changes.aclose()
+        raise AssertionError("changes never end")
+
+    def _now(self) -> float:
+        return self.clock.now() - self._started_at_s
+
+    def _require_root(self) -> Root:
+        if self._root is None:
+            raise UsageError("the node is not started")
+        return self._root
+
+
+def _container(pod: Pod, name: str) -> Container:
+    found = pod.container(name)
+    if found is None:
+        names = ", ".join(each.name for each in pod.all_containers())
+        raise UsageError(f"pod {pod.key} has no container {name}; it has: {names}")
+    return found

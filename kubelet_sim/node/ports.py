@@ -1,0 +1,86 @@
+"""What the node needs of the world, as protocols: real ones live beside this file and in `wire`, fakes in `testing`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Protocol
+
+from kubelet_sim.model.checkpoint import CheckpointDocument
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
+
+
+class PluginConnection(Protocol):
+    """One connection to one plugin socket; every registration makes its own. Rules: DM-37, DM-40, DM-41"""
+
+    async def ready(self) -> None:
+        """Connect, trying again until it works or the caller gives up (cancels)."""
+
+    async def get_device_plugin_options(self) -> PluginOptions:
+        """Raises `RpcFailed`."""
+
+    def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
+        """Open the stream.
+
+        It ends normally when the plugin ends it with OK, else with `RpcFailed`. No message is read from the stream
+        before the iterator is asked for it (DM-60).
+        """
+
+    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
+        """Raises `RpcFailed`."""
+
+    async def close(self) -> None:
+        """Calls in progress fail with `RpcFailed("Canceled", "grpc: the client connection is closing")`. Rules: DM-44"""
+
+
+class PluginCalls(Protocol):
+    """The way to plugins."""
+
+    def connection(self, socket_path: str) -> PluginConnection:
+        """A new connection, not yet connected. Never fails: a path that cannot work fails in `ready`."""
+
+
+Register = Callable[[Registration], Awaitable[None]]
+"""Answers a Register call; raises `RegistrationRefused`. It is cancelled when the caller has gone (DM-30)."""
+
+
+class RegistrationServer(Protocol):
+    """The Registration service on `kubelet.sock`. Rules: DM-11"""
+
+    async def listen(self, socket_path: str) -> None:
+        """Listen and serve. Raises `TransportError` with the kubelet's words if the path cannot be bound (DM-9)."""
+
+    async def stop(self, *, leave_socket: bool = False) -> None:
+        """Stop at once: calls in progress are cut, connections closed, as at the end of a process (DM-16).
+
+        Args:
+            leave_socket: whether the socket's file stays, with nobody listening, as after a kill.
+        """
+
+
+class RegistrationServers(Protocol):
+    """Makes one server for each kubelet process."""
+
+    def server(self, register: Register) -> RegistrationServer:
+        """A server that is not yet listening."""
+
+
+class CheckpointStore(Protocol):
+    """Where the checkpoint lies. Writes are stored in the order in which they were asked for (a choice: DM-137)."""
+
+    async def write(self, document: CheckpointDocument) -> None:
+        """Durable when it returns. Raises `CheckpointNotWritten`."""
+
+    async def read(self) -> CheckpointDocument:
+        """Raises `CheckpointMissing`, `CheckpointUnreadable` or `CheckpointCorrupt`."""
+
+
+class Clock(Protocol):
+    """The node's time: every deadline of ours runs on it, a plugin's own time never does."""
+
+    def now(self) -> float:
+        """Seconds since an arbitrary start; never goes back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Return when so much time has passed on this clock."""

@@ -1,0 +1,143 @@
+"""A node's state as one value for users: see `kubelet_sim.model.views`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kubelet_sim.core.endpoint import EndpointState, state_of
+from kubelet_sim.core.state import State
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.resource_name import is_extended_resource_name
+from kubelet_sim.model.views import (
+    AllocationView,
+    ContainerView,
+    DeviceView,
+    PluginView,
+    PodView,
+    ResourceView,
+)
+from kubelet_sim.node.driver import Link
+from kubelet_sim.node.pods import KnownPod, PodTable
+from kubelet_sim.node.runtime import SimulatedRuntime
+
+
+def quantities(amounts: Mapping[str, Quantity]) -> tuple[tuple[str, str], ...]:
+    """Name and text of each, sorted by name."""
+    return tuple(sorted((name, str(quantity)) for name, quantity in amounts.items()))
+
+
+def resource_views(state: State, pods: PodTable) -> tuple[ResourceView, ...]:
+    """Every name that the device manager knows or the node object lists as a device plugin's."""
+    names = {*state.healthy, *state.unhealthy, *state.books.in_use, *state.endpoints}
+    names |= {ResourceName(name) for name in state.node.capacity if is_extended_resource_name(name)}
+    holders = _holders(state, pods)
+    return tuple(_resource_view(state, name, holders) for name in sorted(names))
+
+
+def _resource_view(state: State, name: ResourceName, holders: _Holders) -> ResourceView:
+    endpoint = state.endpoints.get(name)
+    in_node = state.node.capacity.get(name), state.node.allocatable.get(name)
+    healthy, in_use = state.healthy.get(name, set()), state.books.in_use.get(name, set())
+    devices = tuple(
+        DeviceView(
+            device.id,
+            device.health,
+            is_healthy=device.id in healthy,
+            is_allocated=device.id in in_use,
+            numa_nodes=tuple(device.numa_nodes),
+            holders=tuple(sorted(holders.get((name, device.id), ()))),
+        )
+        for _, device in sorted(state.devices.get(name, {}).items())
+    )
+    return ResourceView(
+        name=name,
+        healthy=len(healthy),
+        unhealthy=len(state.unhealthy.get(name, ())),
+        allocated=len(in_use),
+        endpoint="none" if state_of(endpoint) is EndpointState.ABSENT else state_of(endpoint).value,
+        node_capacity=None if in_node[0] is None else str(in_node[0]),
+        node_allocatable=None if in_node[1] is None else str(in_node[1]),
+        devices=devices,
+    )
+
+
+_Holders = dict[tuple[str, str], list[str]]
+
+
+def _holders(state: State, pods: PodTable) -> _Holders:
+    holders: _Holders = {}
+    for (uid, container, resource), record in state.books:
+        known = pods.get(uid)
+        for device in record.ids:
+            holders.setdefault((resource, device), []).append(f"{known.pod.key if known else uid}/{container}")
+    return holders
+
+
+def plugin_views(state: State, links: Iterable[Link]) -> tuple[PluginView, ...]:
+    """Every connection of this kubelet process, in order of registration."""
+    return tuple(_plugin_view(state, link) for link in links)
+
+
+def _plugin_view(state: State, link: Link) -> PluginView:
+    endpoint = state.endpoints.get(link.resource)
+    is_endpoint = endpoint is not None and endpoint.client == link.client
+    options = endpoint.options if endpoint and is_endpoint else None
+    return PluginView(
+        client=link.client,
+        resource=link.resource,
+        socket_name=link.socket_name,
+        state=_plugin_state(state, link),
+        has_stream=link.has_stream,
+        pre_start_required=bool(options and options.pre_start_required),
+        get_preferred_allocation_available=bool(options and options.get_preferred_allocation_available),
+        registered_at_s=link.registered_at_s,
+    )
+
+
+def _plugin_state(state: State, link: Link) -> str:
+    endpoint = state.endpoints.get(link.resource)
+    if endpoint is not None and endpoint.client == link.client:
+        return endpoint.state.value
+    if link.was_connected:
+        return "stopped" if link.is_closed else "replaced"
+    return "failed" if link.is_closed else "connecting"
+
+
+def pod_views(pods: PodTable, runtime: SimulatedRuntime, state: State) -> tuple[PodView, ...]:
+    """Every pod, sorted by namespace and name."""
+    ordered = sorted(pods, key=lambda known: (known.pod.namespace, known.pod.name))
+    return tuple(_pod_view(known, runtime, state) for known in ordered)
+
+
+def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodView:
+    pod = known.pod
+    return PodView(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        phase=known.phase,
+        reason=known.reason,
+        message=known.message,
+        containers=_container_views(pod, runtime),
+        is_active=pod.uid in state.active_pods,
+    )
+
+
+def _container_views(pod: Pod, runtime: SimulatedRuntime) -> tuple[ContainerView, ...]:
+    views = []
+    for container in pod.all_containers():
+        held = runtime.container(pod.uid, container.name)
+        views.append(ContainerView(container.name, container.kind.value, held.state.value, held.reason, held.message))
+    return tuple(views)
+
+
+def allocation_views(state: State, pods: PodTable) -> tuple[AllocationView, ...]:
+    """Every record, sorted by pod, container and resource."""
+    views = []
+    for (uid, container, resource), record in state.books:
+        known = pods.get(uid)
+        devices = tuple((numa, tuple(sorted(ids))) for numa, ids in sorted(record.devices.items()))
+        views.append(AllocationView(uid, known.pod.key if known else uid, container, resource, devices))
+    return tuple(sorted(views, key=lambda view: (view.pod, view.container, view.resource)))

@@ -1,0 +1,187 @@
+"""The checkpoint on disk: written so that the file is the old or the new one, never half of one.
+
+The blocking work is done in one thread of the store's own, in the order in which it was asked for: the event loop
+stays free, and a read sees every write before it. The text is `core.checkpoint_text`'s, reading it back is
+`core.checkpoint_reading`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from kubelet_sim.core.checkpoint_reading import decode
+from kubelet_sim.core.checkpoint_text import encode
+from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten, CheckpointUnreadable, TransportError
+from kubelet_sim.model.checkpoint import CheckpointDocument
+from kubelet_sim.node.directory import CHECKPOINT_NAME, make_directory
+from kubelet_sim.node.os_errors import os_error_text
+
+_T = TypeVar("_T")
+
+_TEMPORARY_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_TEMPORARY_MODE = 0o600
+_TEMPORARY_TRIES = 100
+# Without O_NONBLOCK a named pipe of the checkpoint's name would hold the thread for ever.
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class FileCheckpointStore:
+    """The `CheckpointStore` of a real directory.
+
+    Work that was asked for is done even if the caller is cancelled meanwhile. After `close` nothing is stored: a
+    write fails as one to a broken disk does.
+
+    Rules: CP-1, CP-3, DM-135, DM-137
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubelet-sim-checkpoint")
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint file, whether or not it exists."""
+        return self._directory / CHECKPOINT_NAME
+
+    async def write(self, document: CheckpointDocument) -> None:
+        """Durable when it returns. Raises `CheckpointNotWritten`; the file is then as it was before.
+
+        The text is composed before the first await: what changes later is not in it (DM-137).
+
+        Rules: CP-3, DM-135
+        """
+        data = encode(document)
+        try:
+            work = self._worker.submit(write_file, self.path, data)
+        except RuntimeError as exc:
+            raise CheckpointNotWritten("the store is closed") from exc
+        await _outcome(work)
+
+    async def read(self) -> CheckpointDocument:
+        """The document as stored by all writes before. Raises `CheckpointMissing`, `…Unreadable` or `…Corrupt`.
+
+        Rules: CP-12, CP-13, CP-14, DM-141
+        """
+        try:
+            work = self._worker.submit(read_file, self.path)
+        except RuntimeError as exc:
+            raise CheckpointUnreadable("the store is closed") from exc
+        return decode(await _outcome(work))
+
+    def close(self) -> None:
+        """End the thread, after what was asked of it is done. May be called again."""
+        self._worker.shutdown(wait=True)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a temporary file beside `path`, sync it and rename it over `path`; the directory is made if it is gone.
+
+    Raises `CheckpointNotWritten`, no temporary file left. The directory itself is not synced, as the kubelet has it.
+
+    Rules: CP-3, DM-135
+    Follows: filestore Write, writeFile
+    """
+    try:
+        make_directory(path.parent)
+    except TransportError as exc:
+        raise CheckpointNotWritten(str(exc)) from exc
+    descriptor, temporary = _open_temporary(path.parent)
+    try:
+        _fill(descriptor, temporary, data)
+        _rename(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of the file. Raises `CheckpointMissing`, or `CheckpointUnreadable` for what is no regular file.
+
+    Rules: CP-14, CP-15, DM-143
+    """
+    try:
+        descriptor = os.open(path, _READ_FLAGS)
+    except FileNotFoundError as exc:
+        raise CheckpointMissing from exc
+    except OSError as exc:
+        raise CheckpointUnreadable(os_error_text("open", path, exc)) from exc
+    try:
+        if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
+            cause = "is a directory" if stat.S_ISDIR(mode) else "not a regular file"
+            raise CheckpointUnreadable(f"read {path}: {cause}")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    except OSError as exc:
+        raise CheckpointUnreadable(os_error_text("read", path, exc)) from exc
+    finally:
+        os.close(descriptor)
+
+
+def _open_temporary(directory: Path) -> tuple[int, Path]:
+    tries_left = _TEMPORARY_TRIES
+    while True:
+        path = directory / f".{secrets.randbelow(2**32)}"
+        try:
+            return os.open(path, _TEMPORARY_FLAGS, _TEMPORARY_MODE), path
+        except OSError as exc:
+            tries_left -= 1
+            if not (isinstance(exc, FileExistsError) and tries_left):
+                raise CheckpointNotWritten(os_error_text("open", path, exc)) from exc
+
+
+def _fill(descriptor: int, temporary: Path, data: bytes) -> None:
+    try:
+        with _failing_as("write", temporary):
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        with _failing_as("sync", temporary):
+            os.fsync(descriptor)
+    finally:
+        with _failing_as("close", temporary):
+            os.close(descriptor)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():  # Go looks before the system call does, and has its own word for it
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        temporary.rename(path)
+    except OSError as exc:
+        raise CheckpointNotWritten(os_error_text(f"rename {temporary}", path, exc)) from exc
+
+
+@contextmanager
+def _failing_as(operation: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise CheckpointNotWritten(os_error_text(operation, path, exc)) from exc
+
+
+async def _outcome(work: Future[_T]) -> _T:
+    """What the thread made of the work. Giving up the wait does not take the work back."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[None] = loop.create_future()
+
+    def settle() -> None:
+        if not answer.done():  # else the caller was cancelled
+            answer.set_result(None)
+
+    def tell(_: Future[_T]) -> None:
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(settle)
+
+    work.add_done_callback(tell)
+    await answer
+    return work.result()

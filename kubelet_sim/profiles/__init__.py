@@ -1,0 +1,7 @@
+"""What differs between kubelet releases, as data. Code asks a switch of the profile, never a version number."""
+
+from __future__ import annotations
+
+from kubelet_sim.profiles.profile import V1_36, Profile, profile_of
+
+__all__ = ["V1_36", "Profile", "profile_of"]

@@ -1,0 +1,82 @@
+"""How far kubelet-sim follows each rule: the table to edit when that changes.
+
+A row is ids, status, reason. Ids are single ones or runs (`DM-1…DM-3`), separated by spaces. Each rule that stands for
+itself is in exactly one row, or the import of `kubelet_sim.rules` fails; pitfalls follow what they restate. A reason is
+written for users, and is empty exactly when a rule is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubelet_sim.rules.rule import Status
+
+DONE, PARTIAL, LEFT_OUT = Status.DONE, Status.PARTIAL, Status.LEFT_OUT
+
+ROWS: tuple[tuple[str, Status, str], ...] = (
+    # The directory, Register, connections, lists
+    ("DM-1…DM-3 DM-5…DM-58 DM-60 DM-61", DONE, ""),
+    ("DM-4", LEFT_OUT, "kubelet-sim sets no SELinux labels"),
+    ("DM-59", PARTIAL, "a device that vanished counts as one without topology; the warning of the crash comes later"),
+    # Capacity and the node object
+    ("DM-62…DM-71", DONE, ""),
+    # Admission
+    ("DM-72…DM-75 DM-77…DM-84", DONE, ""),
+    ("DM-76", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
+    ("DM-85", LEFT_OUT, "dynamic resource allocation is not emulated"),
+    ("DM-86…DM-88", LEFT_OUT, "comes with admission: reuse between containers of a pod"),
+    ("DM-89 DM-90 DM-98…DM-102", DONE, ""),
+    ("DM-91 DM-92", PARTIAL, "as under policy none; alignment comes with topology, the preference with admission"),
+    ("DM-93…DM-97", LEFT_OUT, "comes with admission: GetPreferredAllocation"),
+    # Creating containers, restarts, reclaim
+    ("DM-103", PARTIAL, "the first step; PreStartContainer comes with admission"),
+    ("DM-104", PARTIAL, "the failure and its text; the next try by itself comes with admission"),
+    ("DM-105", LEFT_OUT, "comes with admission: PreStartContainer"),
+    ("DM-106", LEFT_OUT, "comes with admission: allocation at container creation"),
+    ("DM-107…DM-113 DM-115…DM-118", DONE, ""),
+    ("DM-114", LEFT_OUT, "comes with admission: in-place resize"),
+    ("DM-119…DM-122", LEFT_OUT, "comes with topology: hints and policies"),
+    # Merged responses and the container's settings
+    ("DM-123…DM-126 DM-134", DONE, ""),
+    ("DM-127…DM-133", LEFT_OUT, "comes with the full container spec: the pod's own settings beside the plugin's"),
+    # The checkpoint
+    ("DM-135…DM-145 CP-1…CP-19", DONE, ""),
+    # What else a kubelet does
+    ("DM-146…DM-153", LEFT_OUT, "comes with the plugin watcher"),
+    ("DM-154…DM-160", LEFT_OUT, "comes with device health in the pod status"),
+    ("DM-161", LEFT_OUT, "comes with metrics"),
+    ("DM-162", LEFT_OUT, "comes with the kubelet's log lines; the transcript tells the same in words of its own"),
+    ("DM-163…DM-181", LEFT_OUT, "comes with the profiles of other kubelet releases"),
+    ("TM-1…TM-46 TM-48…TM-49 TM-51…TM-68", LEFT_OUT, "comes with topology"),
+    ("TM-47", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
+    ("TM-50", LEFT_OUT, "comes with metrics"),
+    ("PR-1…PR-31", LEFT_OUT, "comes with the pod resources API"),
+    ("PR-32", LEFT_OUT, "comes with metrics"),
+)
+
+
+def statuses(rows: Iterable[tuple[str, Status, str]]) -> dict[str, tuple[Status, str]]:
+    """Status and reason by rule id, in the order of the rows.
+
+    Raises:
+        ValueError: for an id in two rows, a run that ends before it begins, or a reason that is missing or too much.
+    """
+    found: dict[str, tuple[Status, str]] = {}
+    for ids, status, reason in rows:
+        if (status is Status.DONE) == bool(reason):
+            raise ValueError(f"{ids}: {status.value} with the reason {reason!r}")
+        for rule_id in _expanded(ids):
+            if rule_id in found:
+                raise ValueError(f"{rule_id} has two rows")
+            found[rule_id] = (status, reason)
+    return found
+
+
+def _expanded(ids: str) -> Iterable[str]:
+    for part in ids.split():
+        first, _, last = part.partition("…")
+        family, _, low = first.partition("-")
+        last_family, _, high = (last or first).partition("-")
+        if family != last_family or int(low) > int(high):
+            raise ValueError(f"{part} is no run of rules")
+        yield from (f"{family}-{number}" for number in range(int(low), int(high) + 1))

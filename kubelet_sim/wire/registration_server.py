@@ -1,0 +1,127 @@
+"""The kubelet's own socket: the service on which plugins register.
+
+Knows how the socket file appears and disappears, and how a refusal reaches a plugin; what a registration means is the
+business of the coroutine it is given. Sweeping the directory and keeping a second node out of it is the node's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import grpc
+
+from kubelet_sim.errors import RegistrationRefused, TransportError
+from kubelet_sim.model.plugin import Registration
+from kubelet_sim.wire import messages, unix_socket
+
+Register = Callable[[Registration], Awaitable[None]]
+Appears = Literal["bind", "rename"]
+"""How the socket file comes into being. `bind`: as the kubelet's, visible a moment before it can be dialled. `rename`: under
+a hidden name first, so that a watcher who sees it can dial it at once."""
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+class GrpcRegistrationServer:
+    """One kubelet process's Registration service; fits `kubelet_sim.node.ports.RegistrationServer`. Rules: DM-11"""
+
+    def __init__(self, register: Register, *, appears: Appears = "rename") -> None:
+        self._register = register
+        self._appears = appears
+        self._server: grpc.aio.Server | None = None
+        self._file: unix_socket.SocketFile | None = None
+
+    async def listen(self, socket_path: str) -> None:
+        """Listen and serve at that absolute path, once in the life of this object.
+
+        Raises `TransportError` in the words of Go's network library. Anything that is already at the path is in the
+        way, a socket too: nothing is removed.
+
+        Rules: DM-9, DM-10, DM-11
+        """
+        path = Path(socket_path)
+        if (problem := unix_socket.bind_problem(path)) is not None:
+            raise _listen_failed(path, problem)
+        first_path = path if self._appears == "bind" else path.with_name(f".{secrets.token_hex(4)}")
+        server = self._server = grpc.aio.server()
+        server.add_generic_rpc_handlers([_Methods(self._answer)])
+        try:
+            with unix_socket.passing_name(path.parent) as alias:
+                server.add_insecure_port(unix_socket.target(alias / first_path.name))
+            self._file = unix_socket.SocketFile(first_path)
+            await server.start()
+            if first_path != path:
+                self._file.rename(path)
+        except (OSError, RuntimeError) as error:
+            await self.stop()
+            raise _listen_failed(path, str(error)) from error
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self, *, leave_socket: bool = False) -> None:
+        """Stop at once: calls in progress are cut and their `register` cancelled, connections are closed.
+
+        The socket file goes too, if it is still ours. With `leave_socket` it stays, as after the death of a kubelet, and
+        connecting to it is refused. Does nothing if it does not listen.
+
+        Rules: DM-14, DM-16
+        """
+        server, self._server = self._server, None
+        file, self._file = self._file, None
+        if file is not None and not leave_socket:
+            file.remove()
+        if server is not None:
+            await server.stop(None)
+
+    async def _answer(self, request: bytes, context: _Context) -> bytes:
+        try:
+            registration = messages.decode_registration(request)
+        except ValueError as error:
+            await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
+        try:
+            await self._register(registration)
+        except RegistrationRefused as refusal:
+            # Raised through, the library would put words of its own around the text. Rules: DM-29
+            await context.abort(grpc.StatusCode.UNKNOWN, refusal.text)
+        return messages.EMPTY
+
+
+class GrpcRegistrationServers:
+    """Makes one server for each kubelet process; fits `kubelet_sim.node.ports.RegistrationServers`."""
+
+    def __init__(self, *, appears: Appears = "rename") -> None:
+        self._appears = appears
+
+    def server(self, register: Register) -> GrpcRegistrationServer:
+        """Return a server that does not listen yet; `register` is cancelled when its caller has gone. Rules: DM-30"""
+        return GrpcRegistrationServer(register, appears=self._appears)
+
+
+class _Methods(grpc.GenericRpcHandler):
+    """Register, and what the kubelet's library says of every other method. Rules: DM-11, DM-29"""
+
+    def __init__(self, answer: Callable[[bytes, _Context], Awaitable[bytes]]) -> None:
+        self._answer = answer
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
+        service, _, method = handler_call_details.method.removeprefix("/").rpartition("/")
+        if service != messages.REGISTRATION_SERVICE:
+            return _unimplemented(f"unknown service {service}")
+        if method != "Register":
+            return _unimplemented(f"unknown method {method} for service {service}")
+        return grpc.unary_unary_rpc_method_handler(self._answer)
+
+
+def _unimplemented(text: str) -> grpc.RpcMethodHandler[bytes, bytes]:
+    async def refuse(_requests: object, context: _Context) -> NoReturn:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, text)
+
+    return grpc.stream_stream_rpc_method_handler(refuse)
+
+
+def _listen_failed(path: Path, cause: str) -> TransportError:
+    return TransportError(f"listen unix {path}: bind: {cause}")

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kubelet_sim.core.checkpoint_reading import decode, parse
+from kubelet_sim.core.checkpoint_text import checksum, encode
+from kubelet_sim.errors import CheckpointCorrupt, CheckpointError
+from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+id_lists = st.none() | st.lists(texts, max_size=3).map(tuple)
+entries = st.builds(
+    CheckpointEntry,
+    pod_uid=texts,
+    container=texts,
+    resource=texts,
+    devices=st.none() | st.dictionaries(st.integers(-(2**63), 2**63 - 1), id_lists, max_size=3),
+    allocate_response=st.none() | st.binary(max_size=12),
+)
+documents = st.builds(
+    CheckpointDocument,
+    entries=st.none() | st.lists(entries, max_size=3).map(tuple),
+    registered=st.none() | st.dictionaries(texts, id_lists, max_size=3),
+)
+surrogates = st.characters(categories=["Cs"])
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["Data", "check\u017fum", "PodDeviceEntries", "RegisteredDevices", "DeviceIDs", "AllocResp", "0"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(documents)
+def test_a_document_survives_its_file(document: CheckpointDocument) -> None:
+    """Whatever text a document holds, its file is read back as the same document. Rules: CP-7, CP-12, CP-18"""
+    assert document == decode(encode(document))
+
+
+@given(documents)
+def test_the_file_is_what_other_json_readers_understand(document: CheckpointDocument) -> None:
+    """The file is JSON in compact form, with the checksum in 32 bits. Rules: CP-5"""
+    content = json.loads(encode(document))
+
+    assert list(content) == ["Data", "Checksum"]
+    assert 0 <= content["Checksum"] == checksum(document) < 2**32
+
+
+@given(texts, surrogates)
+def test_text_that_is_no_utf8_fails_its_own_checksum(text: str, surrogate: str) -> None:
+    """A string that is not valid UTF-8 is stored as U+FFFD, and the file does not fit its checksum. Rules: CP-7, CP-13"""
+    data = encode(CheckpointDocument(None, {text + surrogate: ()}))
+
+    with pytest.raises(CheckpointCorrupt):
+        decode(data)
+    assert parse(data)[0].registered == {text + "\ufffd": ()}
+
+
+@given(st.binary(max_size=64))
+@example(b"\xef\xbb\xbf{}")
+@example(b"[" * 100_000)
+@example(b'{"Checksum":' + b"9" * 5_000 + b"}")
+def test_any_bytes_are_answered(data: bytes) -> None:
+    """Bytes that are no checkpoint end in an error of the checkpoint family, never in another. Rules: CP-12"""
+    with pytest.raises(CheckpointError):
+        decode(data)
+
+
+@given(json_values)
+def test_any_json_is_answered(value: object) -> None:
+    """JSON of the wrong shape is refused or read, and never ends in a foreign error. Rules: CP-12"""
+    try:
+        parse(json.dumps(value).encode())
+    except CheckpointError:
+        return
+
+
+@given(documents, st.data())
+def test_a_cut_file_is_not_believed(document: CheckpointDocument, data: st.DataObject) -> None:
+    """A file that lacks its end, wherever it was cut, is not believed. Rules: CP-12"""
+    whole = encode(document)
+    length = data.draw(st.integers(0, len(whole) - 1))
+
+    with pytest.raises(CheckpointError):
+        decode(whole[:length])
