@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.response import ContainerResponse
 
 API_VERSION = "v1beta1"
@@ -44,3 +44,14 @@ class AllocateAnswer:
 
     responses: tuple[ContainerResponse, ...]
     """In the order sent; only the first counts, and there may be none. Rules: DM-99"""
+
+
+@frozen
+class PreferredAllocationRequest:
+    """What GetPreferredAllocation asks for one container. Rules: DM-94"""
+
+    available: tuple[DeviceID, ...]
+    """The ids to choose from, those of `must_include` among them."""
+    must_include: tuple[DeviceID, ...]
+    size: int
+    """How many ids the answer should have, all told."""

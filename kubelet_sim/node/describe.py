@@ -78,7 +78,9 @@ def effect_text(effect: object, state: State) -> Words:
 def answer_text(effect: object, answer: object) -> str:
     """What came back, empty where that is nothing."""
     match effect, answer:
-        case CallGetDevicePluginOptions(), PluginOptions(pre_start_required=pre, get_preferred_allocation_available=pref):
+        case CallGetDevicePluginOptions(), PluginOptions(
+            pre_start_required=pre, get_preferred_allocation_available=pref
+        ):
             return f"options: pre_start_required {pre}, get_preferred_allocation_available {pref}".lower()
         case CallAllocate(), AllocateAnswer(responses=(first, *_)):
             return f"allocated: {response_text(first)}"

@@ -27,7 +27,7 @@ def make_directory(directory: Path) -> list[Path]:
     Rules: DM-2, DM-9, DM-135
     """
     made: list[Path] = []
-    missing = [path for path in (directory, *directory.parents) if not os.path.lexists(path)]
+    missing = [path for path in (directory, *directory.parents) if not os.path.exists(path)]  # noqa: PTH110 - it never raises
     for path in reversed(missing):
         try:
             path.mkdir(_DIRECTORY_MODE)

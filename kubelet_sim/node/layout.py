@@ -33,11 +33,6 @@ class RootLayout:
         return self.device_plugins / "kubelet.sock"
 
     @property
-    def new_registration_socket(self) -> Path:
-        """Where the registration socket begins to listen before it is renamed: no plugin can dial in too early."""
-        return self.device_plugins / ".kubelet.sock.new"
-
-    @property
     def checkpoint(self) -> Path:
         """The device manager's checkpoint. Rules: CP-1, DM-135"""
         return self.device_plugins / CHECKPOINT_NAME
@@ -64,6 +59,5 @@ class RootLayout:
 
     @property
     def longest_socket(self) -> Path:
-        """The socket path with the most bytes."""
-        sockets = (self.registration_socket, self.new_registration_socket, self.control_socket)
-        return max(sockets, key=lambda path: len(os.fsencode(path)))
+        """The socket path with the most bytes. The one that is renamed to `kubelet.sock` has a shorter name (`wire`)."""
+        return max(self.registration_socket, self.control_socket, key=lambda path: len(os.fsencode(path)))

@@ -7,18 +7,20 @@ API server knows, the container runtime, the node object, the transcript.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission, Admitted
+from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.node.applying import new_pods
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.driver import World
@@ -30,6 +32,7 @@ from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
 from kubelet_sim.node.store import FileCheckpointStore
 from kubelet_sim.transcript import Record, Transcript
+from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
@@ -70,6 +73,7 @@ class Node:
         self._random = Random(config.seed)  # noqa: S311 - stretches periods, keeps no secrets
         self._root: Root | None = None
         self._kubelet: Kubelet | None = None
+        self._control: ControlServer | None = None
         self._node_object = NodeObject()
         self._pods = PodTable()
         self._runtime = SimulatedRuntime()
@@ -99,6 +103,9 @@ class Node:
             self._root = Root.open(self.config.root)
             try:
                 ready = await self._boot()
+                if self.config.has_control_socket:
+                    self._control = ControlServer(self, self._root.layout.control_socket)
+                    await self._control.start()
             except BaseException:
                 await self._close()
                 raise
@@ -123,7 +130,9 @@ class Node:
             self._require_root()
             await self.kill()
             ready = await self._boot()
-        await finished(ready)  # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
+        await finished(
+            ready
+        )  # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
 
     async def kill(self) -> None:
         """The first half of `restart`: the kubelet process is gone, its socket's file is still there. Rules: DM-16"""
@@ -173,6 +182,9 @@ class Node:
         return kubelet
 
     async def _close(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            await control.stop()
         kubelet, self._kubelet = self._kubelet, None
         if kubelet is not None:
             self._node_object = kubelet.state.node
@@ -221,6 +233,16 @@ class Node:
         for known in added:
             self.transcript.add("node", known.pod.key, "pod created")
             kubelet.run(self._admit(known))
+
+    async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
+        """`apply` for manifests; one that is the same as that of the pod of its name is passed over.
+
+        Raises:
+            UsageError: one is no pod, or another pod of its name is there; none was added.
+        """
+        pods, answers = new_pods(manifests, self._pods)
+        await self.apply(pods)
+        return answers
 
     async def _admit(self, known: KnownPod) -> Admission:
         """In turn with every other addition and removal, as in the kubelet's main loop. Rules: DM-74, DM-77"""

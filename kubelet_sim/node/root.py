@@ -31,9 +31,10 @@ _PID_LENGTH = 20
 
 
 @frozen(eq=False)
-class Root(RootLayout):
+class Root:
     """A root directory that is ours until `close`; a context manager."""
 
+    layout: RootLayout
     _held: ExitStack = field(repr=False, alias="held")
 
     @classmethod
@@ -55,7 +56,7 @@ class Root(RootLayout):
             undo.pop_all()
         held = ExitStack()
         held.callback(os.close, lock)
-        return cls(layout.path, held)
+        return cls(layout, held)
 
     def close(self) -> None:
         """Let another node use the root. Its files stay, the checkpoint above all. May be called again."""
@@ -120,7 +121,7 @@ def _take_lock(layout: RootLayout, undo: ExitStack, *, make: bool = False) -> in
     """
     try:
         descriptor = os.open(layout.lock, _LOCK_FLAGS | (os.O_CREAT if make else 0), _FILE_MODE)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if make:
             raise
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from kubelet_sim.transcript.records import Decision, Json, Level, Record
 
@@ -30,6 +31,13 @@ class Transcript:
 
     def __iter__(self) -> Iterator[Record]:
         return iter(tuple(self._records))
+
+    def after(self, number: int, limit: int) -> list[Record]:
+        """The oldest records beyond that number, at most `limit`; 0 for all. What was forgotten is left out."""
+        if not self._records or number >= self._count:
+            return []
+        begin = max(0, number + 1 - self._records[0].number)
+        return list(islice(self._records, begin, begin + limit))
 
     def append(self, decision: Decision) -> None:
         """Take a decision of the core: the `Journal` port."""

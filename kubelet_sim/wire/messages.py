@@ -6,11 +6,11 @@ are not the message, with the cause in Go's words; unknown fields are no error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest, Registration
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
 from kubelet_sim.wire.decoding import parse
 from kubelet_sim.wire.pb import deviceplugin_v1beta1_pb2 as pb
@@ -92,6 +92,50 @@ def decode_allocate_answer(data: bytes) -> AllocateAnswer:
     )
 
 
+def encode_preferred_allocation_request(request: PreferredAllocationRequest) -> bytes:
+    """Return a `PreferredAllocationRequest` with exactly one container request, ids in their order. Rules: DM-94"""
+    container = pb.ContainerPreferredAllocationRequest(
+        available_deviceIDs=request.available,
+        must_include_deviceIDs=request.must_include,
+        allocation_size=request.size,
+    )
+    return pb.PreferredAllocationRequest(container_requests=[container]).SerializeToString()
+
+
+def decode_preferred_allocation_request(data: bytes) -> tuple[PreferredAllocationRequest, ...]:
+    """Return what is asked for each container."""
+    return tuple(
+        PreferredAllocationRequest(
+            _device_ids(container.available_deviceIDs),
+            _device_ids(container.must_include_deviceIDs),
+            container.allocation_size,
+        )
+        for container in parse(pb.PreferredAllocationRequest, data).container_requests
+    )
+
+
+def encode_preferred_allocation_answer(answer: Iterable[Iterable[DeviceID]]) -> bytes:
+    """Return a `PreferredAllocationResponse` with the ids for each container."""
+    containers = [pb.ContainerPreferredAllocationResponse(deviceIDs=ids) for ids in answer]
+    return pb.PreferredAllocationResponse(container_responses=containers).SerializeToString()
+
+
+def decode_preferred_allocation_answer(data: bytes) -> tuple[tuple[DeviceID, ...], ...]:
+    """Return the ids for each container, in the order sent; there may be none at all. Rules: DM-95"""
+    message = parse(pb.PreferredAllocationResponse, data)
+    return tuple(_device_ids(container.deviceIDs) for container in message.container_responses)
+
+
+def encode_pre_start_request(device_ids: Iterable[DeviceID]) -> bytes:
+    """Return a `PreStartContainerRequest` with ids in that order. Rules: DM-103"""
+    return pb.PreStartContainerRequest(devices_ids=device_ids).SerializeToString()
+
+
+def decode_pre_start_request(data: bytes) -> tuple[DeviceID, ...]:
+    """Return the ids of a `PreStartContainerRequest`."""
+    return _device_ids(parse(pb.PreStartContainerRequest, data).devices_ids)
+
+
 def encode_container_response(response: ContainerResponse) -> bytes:
     """Return a `ContainerAllocateResponse` made from the values; equal values give equal bytes."""
     return _response_message(response).SerializeToString(deterministic=True)
@@ -100,6 +144,10 @@ def encode_container_response(response: ContainerResponse) -> bytes:
 def decode_container_response(raw: bytes) -> ContainerResponse:
     """Return the response of a checkpoint entry; it keeps exactly these bytes. Rules: DM-145, CP-18"""
     return _response_value(parse(pb.ContainerAllocateResponse, raw), raw)
+
+
+def _device_ids(ids: Iterable[str]) -> tuple[DeviceID, ...]:
+    return tuple(map(DeviceID, ids))
 
 
 def _options_message(options: PluginOptions) -> pb.DevicePluginOptions:

@@ -15,8 +15,8 @@ import grpc
 
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
-from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
+from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.status import connection_closing, rpc_failed, undecodable_message
 
 T = TypeVar("T")
@@ -30,9 +30,15 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.enable_http_proxy", 0),
     # Only the library's own back-off differs from Go's defaults: 1 s, then 1.6 times more, each ± 20 %. Rules: DM-40
     ("grpc.initial_reconnect_backoff_ms", 1000),
+    # How long the library waits for a server that has accepted and says nothing, even after we closed: the whole dial.
+    ("grpc.min_reconnect_backoff_ms", int(DIAL_TIMEOUT_S * 1000)),
     ("grpc.max_receive_message_length", 4 * 1024 * 1024),
 )
 # No keep-alive either: the library's default, as the kubelet's. Rules: DM-43
+
+
+class _Cancellable(Protocol):
+    def cancel(self) -> bool: ...
 
 
 class GrpcPluginConnection:
@@ -42,12 +48,13 @@ class GrpcPluginConnection:
         self._path = socket_path
         self._channel: grpc.aio.Channel | None = None
         self._is_closed = False
-        self._in_progress: set[asyncio.Future[Any]] = set()
+        self._in_progress: set[_Cancellable] = set()
 
     async def ready(self) -> None:
         """Return once the plugin's server has spoken HTTP/2; tries again until then, whatever is at the path.
 
-        Gives the connection up when it is cancelled, as a blocking dial does.
+        Gives the connection up when it is cancelled, as a blocking dial does. An attempt on a server that has accepted
+        and says nothing may keep its socket for the rest of 10 s after that.
 
         Rules: DM-40
         """
@@ -77,14 +84,14 @@ class GrpcPluginConnection:
         """
         method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self._opened().unary_stream(_path("ListAndWatch"))
         call = method(messages.EMPTY)
-        with _cancelled_at_end(call):
+        with self._in_progress_until_left(call):
             while isinstance(data := await self._unless_closed(call.read()), bytes):  # else it is the library's EOF
                 yield _decoded(messages.decode_devices, data)
 
     async def close(self) -> None:
         """Close the connection; calls in progress and later ones fail with `Canceled`. May be repeated. Rules: DM-44"""
         self._is_closed = True
-        for work in self._in_progress:
+        for work in tuple(self._in_progress):
             work.cancel()
         channel, self._channel = self._channel, None
         if channel is not None:
@@ -93,13 +100,14 @@ class GrpcPluginConnection:
     async def _unary(self, name: str, request: bytes, decode: Callable[[bytes], T]) -> T:
         method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(_path(name))
         call = method(request)
-        with _cancelled_at_end(call):
+        with self._in_progress_until_left(call):
             return _decoded(decode, await self._unless_closed(call))
 
     def _opened(self) -> grpc.aio.Channel:
         if self._is_closed:
             raise connection_closing()
         if self._channel is None:
+            noise.hush(asyncio.get_running_loop())
             self._channel = grpc.aio.insecure_channel(unix_socket.target(self._path), options=_OPTIONS)
         return self._channel
 
@@ -115,20 +123,25 @@ class GrpcPluginConnection:
         cancellation has to go on upwards as what it is.
         """
         work = asyncio.ensure_future(wanted)
-        self._in_progress.add(work)
-        try:
+        work.add_done_callback(_look_at_exception)
+        with self._in_progress_until_left(work):
             await asyncio.wait({work})
-        finally:
-            self._in_progress.discard(work)
-            if not work.done():
-                work.cancel()
-                await asyncio.wait({work})
         if self._is_closed or work.cancelled():
             raise connection_closing()
         try:
             return work.result()
         except grpc.aio.AioRpcError as error:
             raise rpc_failed(error) from error
+
+    @contextlib.contextmanager
+    def _in_progress_until_left(self, work: _Cancellable) -> Iterator[None]:
+        """Have `close` cancel it; cancel it at the end, too, which is nothing to work that is done."""
+        self._in_progress.add(work)
+        try:
+            yield
+        finally:
+            self._in_progress.discard(work)
+            work.cancel()
 
 
 class GrpcPluginCalls:
@@ -139,16 +152,10 @@ class GrpcPluginCalls:
         return GrpcPluginConnection(socket_path)
 
 
-class _Cancellable(Protocol):
-    def cancel(self) -> bool: ...
-
-
-@contextlib.contextmanager
-def _cancelled_at_end(call: _Cancellable) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        call.cancel()  # nothing happens to a call that has ended
+def _look_at_exception(work: asyncio.Future[Any]) -> None:
+    # Nobody else may: when the connection is closed or our caller cancelled, asyncio would log it as never retrieved.
+    if not work.cancelled():
+        work.exception()
 
 
 def _path(method: str) -> str:

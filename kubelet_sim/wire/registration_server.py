@@ -6,6 +6,7 @@ business of the coroutine it is given. Sweeping the directory and keeping a seco
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import grpc
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
-from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.wire import messages, noise, unix_socket
 
 Register = Callable[[Registration], Awaitable[None]]
 Appears = Literal["bind", "rename"]
@@ -46,6 +47,7 @@ class GrpcRegistrationServer:
         if (problem := unix_socket.bind_problem(path)) is not None:
             raise _listen_failed(path, problem)
         first_path = path if self._appears == "bind" else path.with_name(f".{secrets.token_hex(4)}")
+        noise.hush(asyncio.get_running_loop())
         server = self._server = grpc.aio.server()
         server.add_generic_rpc_handlers([_Methods(self._answer)])
         try:

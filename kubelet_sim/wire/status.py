@@ -31,7 +31,8 @@ _GO_NAMES: dict[grpc.StatusCode, str] = {
     grpc.StatusCode.UNAUTHENTICATED: "Unauthenticated",
 }
 _CODES: dict[str, grpc.StatusCode] = {name: code for code, name in _GO_NAMES.items()}
-_TOO_LARGE = re.compile(r"(?:CLIENT: )?Received message larger than max \((\d+) vs\. (\d+)\)")
+_TOO_LARGE = re.compile(r"(?:Stream removed \()?(?:CLIENT: )?Received message larger than max \((\d+) vs\. (\d+)\)\)?")
+"""As the versions of our own library since 1.63 say it."""
 
 
 def go_name(code: grpc.StatusCode) -> str:
@@ -46,6 +47,20 @@ def status_code(name: str) -> grpc.StatusCode:
     except KeyError:
         message = f"{name!r} is no gRPC status code; expected one of {', '.join(_CODES)}"
         raise ValueError(message) from None
+
+
+def enum_name(name: str) -> str:
+    """Return how the protocol writes the code that Go names so: `INVALID_ARGUMENT` for `InvalidArgument`."""
+    return status_code(name).name
+
+
+def go_name_of(enum_name: str) -> str:
+    """Return Go's name for `INVALID_ARGUMENT` and the like; raises `ValueError` for a name that there is not."""
+    try:
+        return _GO_NAMES[grpc.StatusCode[enum_name]]
+    except KeyError:
+        known = ", ".join(code.name for code in _GO_NAMES)
+        raise ValueError(f"{enum_name!r} is no gRPC status code; expected one of {known}") from None
 
 
 def rpc_failed(error: grpc.aio.AioRpcError) -> RpcFailed:

@@ -18,6 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from kubelet_sim.node.isolation import isolated_command, namespaces_available
 from plugins_examples.env_gpu.__main__ import main
 from plugins_examples.env_gpu.inventory import gpu_ids
 from plugins_examples.pb import api_pb2, api_pb2_grpc
@@ -335,6 +336,28 @@ def test_a_directory_with_odd_characters(bench: Bench) -> None:
         wait_until(lambda: len(inner.sockets()) == 1)
     finally:
         kubelet.stop()
+
+
+def test_with_the_compiled_in_path(bench: Bench) -> None:
+    """In a mount namespace, without any option, it finds the kubelet at the path that real plugins have compiled in."""
+    if reason := namespaces_available():
+        pytest.skip(f"no namespaces: {reason}")
+    kubelet = bench.kubelet()
+    process = subprocess.Popen(
+        isolated_command(bench.directory, [sys.executable, "-m", "plugins_examples.env_gpu"]),
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _, stream = kubelet.connect()
+        stream.next()
+        process.terminate()
+        assert process.wait(LIMIT_S) == 0
+        assert bench.sockets() == []
+        stream.join()
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ needs_namespaces = pytest.mark.skipif(reason is not None, reason=f"no namespaces
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
+    """A short directory that others may enter."""
     path = Path(tempfile.mkdtemp(prefix="ks-", dir="/tmp"))
     path.chmod(0o755)
     yield path

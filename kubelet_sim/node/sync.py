@@ -1,0 +1,202 @@
+"""The same node for callers without an event loop: tests, scripts, a prompt.
+
+All such nodes of a process share one loop in a background thread, which is there as long as any of them is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Self, TypeVar
+
+from kubelet_sim.core.ports import Order
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.admission import Admission
+from kubelet_sim.model.node import NodeStatusRound
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.node import Node
+from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
+from kubelet_sim.transcript import Record
+
+T = TypeVar("T")
+
+
+class _BackgroundLoop:
+    """One event loop in a thread, for as many nodes as want it."""
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _shared: ClassVar[_BackgroundLoop | None] = None
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._users = 0
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kubelet-sim", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def acquire(cls) -> _BackgroundLoop:
+        """The loop that is there, or a new one."""
+        with cls._lock:
+            cls._shared = cls._shared or cls()
+            cls._shared._users += 1
+            return cls._shared
+
+    def release(self) -> None:
+        """End it when nobody uses it any more."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            type(self)._shared = None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something there and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class SyncNode:
+    """A `Node` with methods that block. Use it as a context manager, or call `start` and `stop`.
+
+    Each method does what the one of the same name does in `Node`, and raises the same errors.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        *,
+        clock: Clock | None = None,
+        calls: PluginCalls | None = None,
+        order: Order | None = None,
+        store: CheckpointStore | None = None,
+    ) -> None:
+        self.config = config
+        self._ports = {"clock": clock, "calls": calls, "order": order, "store": store}
+        self._loop: _BackgroundLoop | None = None
+        self._node: Node | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the node; nothing is left behind if that fails."""
+        if self._loop is not None:
+            raise UsageError("the node is started already")
+        self._loop = _BackgroundLoop.acquire()
+        try:
+            self._node = self._loop.run(self._started())
+        except BaseException:
+            self._release()
+            raise
+
+    def stop(self) -> None:
+        """End everything. May be repeated."""
+        if self._node is not None and self._loop is not None:
+            try:
+                self._loop.run(self._node.stop())
+            finally:
+                self._release()
+
+    def restart(self) -> None:
+        """End the kubelet process and start a new one on the same directory."""
+        self._run(self.node.restart())
+
+    def admit(self, pod: Pod) -> Admission:
+        """The verdict on a pod."""
+        return self._run(self.node.admit(pod))
+
+    def apply(self, pods: Sequence[Pod]) -> None:
+        """Put pods on the node without waiting for their verdicts."""
+        self._run(self.node.apply(pods))
+
+    def remove(self, name: str, namespace: str = "default") -> None:
+        """Delete a pod."""
+        self._run(self.node.remove(name, namespace))
+
+    def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
+        """What the kubelet would hand to the runtime for a container now."""
+        return self._run(self.node.prepare(name, container, namespace))
+
+    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
+        """What a container got when it was created."""
+
+        async def look() -> ContainerSpec:
+            return self.node.container_spec(name, container, namespace)
+
+        return self._run(look())
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass on a manual clock."""
+        self._run(self.node.advance(seconds))
+
+    def status_round(self) -> NodeStatusRound:
+        """Compute the node status now."""
+        return self._run(self.node.status_round())
+
+    def status(self) -> NodeSnapshot:
+        """The node at this moment."""
+
+        async def look() -> NodeSnapshot:
+            return self.node.status()
+
+        return self._run(look())
+
+    def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
+        """The first snapshot that fulfils the condition, which is called in the loop's thread."""
+        return self._run(self.node.wait_for(condition, timeout_s))
+
+    def records(self) -> tuple[Record, ...]:
+        """The transcript so far."""
+
+        async def look() -> tuple[Record, ...]:
+            return tuple(self.node.transcript)
+
+        return self._run(look())
+
+    @property
+    def registration_socket(self) -> str:
+        """The path on which plugins register."""
+        return str(self.node.root.layout.registration_socket)
+
+    @property
+    def device_plugin_directory(self) -> str:
+        """The directory in which plugins put their sockets."""
+        return str(self.node.root.layout.device_plugins)
+
+    @property
+    def node(self) -> Node:
+        """The node itself; touch it only from its own loop."""
+        if self._node is None:
+            raise UsageError("the node is not started")
+        return self._node
+
+    async def _started(self) -> Node:
+        node = Node(self.config, **self._ports)  # type: ignore[arg-type]  # the very arguments of our own __init__
+        await node.start()
+        return node
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise UsageError("the node is not started")
+        return self._loop.run(work)
+
+    def _release(self) -> None:
+        loop, self._loop, self._node = self._loop, None, None
+        if loop is not None:
+            loop.release()

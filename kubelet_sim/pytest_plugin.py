@@ -1,0 +1,94 @@
+"""Fixtures for tests of a device plugin: a kubelet in the same process, with time that a test moves.
+
+    def test_my_plugin(kubelet):
+        start_my_plugin(kubelet.device_plugin_directory)
+        kubelet.wait_for(lambda node: any(r.healthy == 4 for r in node.resources))
+
+Each layer can be overridden alone: `kubelet_sim_config` holds the choices, `make_kubelet` starts nodes and stops them,
+`kubelet` is a fresh one. Nothing of kubelet-sim is imported before a fixture is used.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kubelet_sim.node.clock import ManualClock
+    from kubelet_sim.node.sync import SyncNode
+    from kubelet_sim.testing.fake_plugin import FakePlugin
+
+    MakeKubelet = Callable[..., SyncNode]
+    MakeFakePlugin = Callable[..., FakePlugin]
+
+
+@pytest.fixture
+def manual_clock() -> ManualClock:
+    """The clock of `kubelet`: it stands still until `kubelet.advance(seconds)`, and with it every deadline of ours."""
+    from kubelet_sim.node.clock import ManualClock
+
+    return ManualClock()
+
+
+@pytest.fixture
+def kubelet_sim_config() -> dict[str, Any]:
+    """The choices for nodes that `make_kubelet` starts, by the names of `NodeConfig`; override it to change them."""
+    return {}
+
+
+@pytest.fixture
+def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
+    """Start nodes: `make_kubelet(clock=…, root=…, **choices)`; each is stopped when the test ends.
+
+    Without a root, a node gets a folder of its own with a path short enough for sockets; it is removed at the end.
+    """
+    from kubelet_sim.node.config import NodeConfig
+    from kubelet_sim.node.sync import SyncNode
+
+    with ExitStack() as stack:
+
+        def make(
+            *, clock: Any = None, calls: Any = None, order: Any = None, store: Any = None, **choices: Any
+        ) -> SyncNode:
+            chosen = {**kubelet_sim_config, **choices}
+            if "root" not in chosen:
+                chosen["root"] = _short_folder(stack)
+            node = SyncNode(NodeConfig(**chosen), clock=clock, calls=calls, order=order, store=store)
+            return stack.enter_context(node)
+
+        yield make
+
+
+@pytest.fixture
+def kubelet(make_kubelet: MakeKubelet, manual_clock: ManualClock) -> SyncNode:
+    """A fresh node on a manual clock; the node status is computed when the clock is moved, or by `status_round()`."""
+    return make_kubelet(clock=manual_clock)
+
+
+@pytest.fixture
+def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
+    """Start plugins that do as they are told: `fake_plugin("example.com/dev", devices=["a", "b"])`, registered with
+    `kubelet` and listed when the call returns; each is stopped when the test ends."""
+    from kubelet_sim.testing.fake_plugin import FakePlugin
+
+    with ExitStack() as stack:
+
+        def make(resource: str = "example.com/dev", **choices: Any) -> FakePlugin:
+            plugin = stack.enter_context(FakePlugin(kubelet, resource, **choices))
+            plugin.register()
+            return plugin
+
+        yield make
+
+
+def _short_folder(stack: ExitStack) -> Path:
+    """A Unix socket path ends at 107 bytes; pytest's own temporary folders are longer."""
+    path = tempfile.mkdtemp(prefix="ks-", dir="/tmp")  # noqa: S108 - mkdtemp makes it ours alone
+    stack.callback(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)

@@ -1,0 +1,299 @@
+"""What a scripted plugin does, as values: read from the script of a story, with every error naming its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+
+from kubelet_sim.errors import RpcFailed, UsageError
+from kubelet_sim.model.device import HEALTHY, Device
+from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
+from kubelet_sim.model.plugin import API_VERSION, PluginOptions, Registration
+from kubelet_sim.wire.status import go_name_of
+
+T = TypeVar("T")
+Devices = tuple[Device, ...]
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@frozen
+class During:
+    """What a plugin does while a call is open, before it answers, in this order."""
+
+    sleep_s: float = 0.0
+    push: Devices | None = None
+    """Sends this list on its streams and waits until it must have arrived."""
+    drop: bool = False
+    """Ends its streams."""
+
+
+@frozen
+class AllocateScript:
+    """How one container request is answered."""
+
+    envs: Mapping[str, str] = field(default=_NOTHING, hash=False)
+    """`{ids}` in a value stands for the sorted ids, joined by commas."""
+    mounts: tuple[tuple[str, str, bool], ...] = ()
+    devices: tuple[tuple[str, str, str], ...] = ()
+    device_per_id: bool = False
+    """Whether `/dev/ID` is added, from `/dev/host-ID`."""
+    annotations: Mapping[str, str] = field(default=_NOTHING, hash=False)
+    cdi: tuple[str, ...] = ()
+    responses: int = 1
+    no_response: bool = False
+    error: RpcFailed | None = None
+    during: During = During()
+
+
+@frozen
+class PreferredScript:
+    """How a preferred allocation is answered."""
+
+    ids: tuple[DeviceID, ...] = ()
+    no_response: bool = False
+    error: RpcFailed | None = None
+    during: During = During()
+
+
+@frozen
+class PreStartScript:
+    """How PreStartContainer is answered."""
+
+    error: RpcFailed | None = None
+    during: During = During()
+
+
+@frozen
+class Script:
+    """A plugin's part in a story."""
+
+    resource: ResourceName
+    socket: str
+    devices: Devices | None = None
+    """`None`: its streams open and stay silent."""
+    version: str = API_VERSION
+    endpoint: str | None = None
+    """The socket name that it registers, if not `socket`."""
+    options: PluginOptions = PluginOptions()
+    request_options: PluginOptions | None = None
+    options_error: RpcFailed | None = None
+    options_during: During = During()
+    list_error: RpcFailed | None = None
+    allocate: AllocateScript = AllocateScript()
+    preferred: PreferredScript = PreferredScript()
+    prestart: PreStartScript = PreStartScript()
+    source: Mapping[str, Any] = field(default=_NOTHING, hash=False, repr=False, eq=False)
+    """The mapping it was read from."""
+
+    @property
+    def registration(self) -> Registration:
+        """The Register request."""
+        endpoint = self.socket if self.endpoint is None else self.endpoint
+        return Registration(self.version, endpoint, self.resource, self.request_options)
+
+    def merged(self, changes: Mapping[str, Any]) -> Script:
+        """The script with some keys replaced as a whole. Raises `UsageError`."""
+        return read_script({**self.source, **changes})
+
+
+def read_script(source: object) -> Script:
+    """The script that a mapping describes. Raises `UsageError` naming the key that is wrong."""
+    given = _Mapping(source, "the script")
+    script = Script(
+        resource=ResourceName(given.take("resource", _text)),
+        socket=given.take("socket", _text),
+        devices=given.take("devices", read_devices, None),
+        version=given.take("version", _text, API_VERSION),
+        endpoint=given.take("endpoint", _text, None),
+        options=given.take("options", _options, PluginOptions()),
+        request_options=given.take("request_options", _options, None),
+        options_error=given.take("options_error", read_status, None),
+        options_during=given.take("options_during", _only_during, During()),
+        list_error=given.take("list_error", read_status, None),
+        allocate=given.take("allocate", _allocate, AllocateScript()),
+        preferred=given.take("preferred", _preferred, PreferredScript()),
+        prestart=given.take("prestart", _prestart, PreStartScript()),
+        source=MappingProxyType(dict(given.whole)),
+    )
+    given.end()
+    return script
+
+
+def read_devices(value: object) -> Devices:
+    """A list of `{"id", "health", "numa"}`; without `numa` a device has no topology. Raises `UsageError`."""
+    return tuple(_device(item) for item in _list(value))
+
+
+def read_status(value: object) -> RpcFailed:
+    """A pair `[CODE, text]`. Raises `UsageError`."""
+    match value:
+        case [str(code), str(text)]:
+            try:
+                return RpcFailed(go_name_of(code), text)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+    raise UsageError(f"expected [CODE, text], not {value!r}")
+
+
+def _device(value: object) -> Device:
+    given = _Mapping(value, "a device")
+    numa = given.take("numa", _list, None)
+    topology = None if numa is None else tuple(NumaNode(_integer(node)) for node in numa)
+    device = Device(DeviceID(given.take("id", _text)), given.take("health", _text, HEALTHY), topology)
+    given.end()
+    return device
+
+
+def _options(value: object) -> PluginOptions:
+    given = _Mapping(value, "options")
+    options = PluginOptions(
+        given.take("preStart", _truth, default=False), given.take("preferred", _truth, default=False)
+    )
+    given.end()
+    return options
+
+
+def _during(given: _Mapping) -> During:
+    return During(
+        given.take("sleep", _seconds, 0.0),
+        given.take("push", read_devices, None),
+        given.take("drop", _truth, default=False),
+    )
+
+
+def _only_during(value: object) -> During:
+    given = _Mapping(value, "options_during")
+    during = _during(given)
+    given.end()
+    return during
+
+
+def _allocate(value: object) -> AllocateScript:
+    given = _Mapping(value, "allocate")
+    script = AllocateScript(
+        envs=given.take("envs", _texts_by_name, _NOTHING),
+        mounts=given.take("mounts", _mounts, ()),
+        devices=given.take("devices", _device_nodes, ()),
+        device_per_id=given.take("device_per_id", _truth, default=False),
+        annotations=given.take("annotations", _texts_by_name, _NOTHING),
+        cdi=given.take("cdi", _texts, ()),
+        responses=given.take("responses", _integer, 1),
+        no_response=given.take("no_response", _truth, default=False),
+        error=given.take("error", read_status, None),
+        during=_during(given),
+    )
+    given.end()
+    return script
+
+
+def _preferred(value: object) -> PreferredScript:
+    given = _Mapping(value, "preferred")
+    script = PreferredScript(
+        ids=tuple(map(DeviceID, given.take("ids", _texts, ()))),
+        no_response=given.take("no_response", _truth, default=False),
+        error=given.take("error", read_status, None),
+        during=_during(given),
+    )
+    given.end()
+    return script
+
+
+def _prestart(value: object) -> PreStartScript:
+    given = _Mapping(value, "prestart")
+    script = PreStartScript(given.take("error", read_status, None), _during(given))
+    given.end()
+    return script
+
+
+_MISSING: Any = object()
+
+
+class _Mapping:
+    """A mapping from which keys are taken; in the end none may be left."""
+
+    def __init__(self, value: object, what: str) -> None:
+        if not isinstance(value, Mapping):
+            raise UsageError(f"expected a mapping for {what}, not {value!r}")
+        self.whole: Mapping[str, Any] = value
+        self._what = what
+        self._known: list[str] = []
+
+    def take(self, key: str, read: Callable[[Any], T], default: Any = _MISSING) -> Any:
+        """The value of the key, or the default; errors name the key."""
+        self._known.append(key)
+        if key not in self.whole:
+            if default is _MISSING:
+                raise UsageError(f"{self._what} has no {key}")
+            return default
+        try:
+            return read(self.whole[key])
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+    def end(self) -> None:
+        for key in self.whole:
+            if key not in self._known:
+                raise UsageError(f"{self._what} has no key {key!r}; it may have: {', '.join(self._known)}")
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise UsageError(f"expected a list, not {value!r}")
+    return list(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"expected text, not {value!r}")
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"expected true or false, not {value!r}")
+    return value
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"expected an integer, not {value!r}")
+    return value
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"expected seconds, not {value!r}")
+    return float(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(_text(item) for item in _list(value))
+
+
+def _texts_by_name(value: object) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"expected a mapping of texts, not {value!r}")
+    return MappingProxyType({_text(name): _text(item) for name, item in value.items()})
+
+
+def _mounts(value: object) -> tuple[tuple[str, str, bool], ...]:
+    def mount(item: object) -> tuple[str, str, bool]:
+        match item:
+            case [str(container), str(host), bool(read_only)]:
+                return container, host, read_only
+        raise UsageError(f"expected [container path, host path, read only], not {item!r}")
+
+    return tuple(mount(item) for item in _list(value))
+
+
+def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
+    def node(item: object) -> tuple[str, str, str]:
+        match item:
+            case [str(container), str(host), str(permissions)]:
+                return container, host, permissions
+        raise UsageError(f"expected [container path, host path, permissions], not {item!r}")
+
+    return tuple(node(item) for item in _list(value))

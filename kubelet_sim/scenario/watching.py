@@ -1,0 +1,152 @@
+"""The world's side of a story: connections that are watched, and dials to nobody that do not take ten seconds.
+
+A node under a story runs on a manual clock, which somebody has to move when a dial waits for a plugin that is not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from kubelet_sim.errors import TransportError
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
+from kubelet_sim.node.clock import ManualClock
+from kubelet_sim.node.ports import PluginCalls, PluginConnection
+
+T = TypeVar("T")
+PATIENCE_S = 15.0
+"""How long something that has to happen may take, in real time."""
+UNHEARD_S = 1.5
+"""How long a dial waits in real time before nobody is thought to come. Rules: DM-40"""
+_ROUNDS = 3
+"""How often it waits so long when somebody does listen, but does not speak yet."""
+
+
+class Bell:
+    """Rings when something may have changed; whoever waits looks again then."""
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Event] = set()
+
+    def ring(self) -> None:
+        """Something may have changed."""
+        for event in self._waiting:
+            event.set()
+
+    async def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Return when it holds. Raises `TransportError`, which says what was waited for, if that takes too long."""
+        rung = asyncio.Event()
+        self._waiting.add(rung)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not holds():
+                    rung.clear()
+                    await rung.wait()
+        except TimeoutError:
+            raise TransportError(f"{what} did not happen within {PATIENCE_S:g} s") from None
+        finally:
+            self._waiting.discard(rung)
+
+
+class WatchedConnection:
+    """A `PluginConnection` that counts the lists which the node has dealt with."""
+
+    def __init__(self, connection: PluginConnection, path: str, clock: ManualClock, bell: Bell) -> None:
+        self.path = path
+        self.applied = 0
+        """Lists that were read, and applied to the end: the node asked for the next one (DM-60)."""
+        self._connection = connection
+        self._clock = clock
+        self._bell = bell
+
+    async def ready(self) -> None:
+        """As the connection's; when nobody comes, time moves on to the deadline."""
+        impatience = asyncio.ensure_future(self._move_on())
+        try:
+            await self._connection.ready()
+        finally:
+            impatience.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await impatience
+
+    async def _move_on(self) -> None:
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(UNHEARD_S)
+            if not await _listens(self.path):
+                break
+        # On its own: the dial that ends by it cancels this task.
+        await _detached(self._clock.advance(DIAL_TIMEOUT_S))
+
+    async def get_device_plugin_options(self) -> PluginOptions:
+        """As the connection's."""
+        return await self._connection.get_device_plugin_options()
+
+    async def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
+        """As the connection's."""
+        lists = self._connection.list_and_watch()
+        try:
+            async for devices in lists:
+                yield devices
+                self.applied += 1
+                self._bell.ring()
+        finally:
+            if isinstance(lists, AsyncGenerator):
+                await lists.aclose()
+            self._bell.ring()
+
+    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
+        """As the connection's."""
+        return await self._connection.allocate(device_ids)
+
+    async def close(self) -> None:
+        """As the connection's."""
+        await self._connection.close()
+        self._bell.ring()
+
+    def __getattr__(self, name: str) -> object:
+        """Whatever else a connection can do by now."""
+        return getattr(self._connection, name)
+
+
+class WatchedCalls:
+    """`PluginCalls` whose connections are watched."""
+
+    def __init__(self, calls: PluginCalls, clock: ManualClock, bell: Bell) -> None:
+        self._calls = calls
+        self._clock = clock
+        self._bell = bell
+
+    def connection(self, socket_path: str) -> WatchedConnection:
+        """A watched one."""
+        return WatchedConnection(self._calls.connection(socket_path), socket_path, self._clock, self._bell)
+
+
+async def _listens(path: str) -> bool:
+    """Whether somebody accepts connections there."""
+    try:
+        _, writer = await asyncio.open_unix_connection(path)
+    except (OSError, ValueError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+_detached_tasks: set[asyncio.Task[object]] = set()
+
+
+async def _detached(work: Awaitable[T]) -> None:
+    """Wait for work that goes on when the waiter is cancelled."""
+
+    async def run() -> object:
+        return await work
+
+    task = asyncio.get_running_loop().create_task(run())
+    _detached_tasks.add(task)
+    task.add_done_callback(_detached_tasks.discard)
+    await asyncio.shield(task)

@@ -1,0 +1,181 @@
+"""The command line's way to a running node; for one thread, and for programs that only wait for the answer.
+
+Every failure is ours again when it gets here: `UsageError` for what the node says the caller got wrong, `TransportError`
+for the rest, with one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.transcript import Record
+from kubelet_sim.wire import control_messages, unix_socket
+from kubelet_sim.wire.control_server import OPTIONS, SERVICE
+from kubelet_sim.wire.pb import control_v1_pb2 as pb
+
+T = TypeVar("T")
+
+_CONNECT_S = 10.0
+"""A node that is alive answers in milliseconds; one that was stopped by a debugger does not."""
+_CLIENT_OPTIONS: tuple[tuple[str, str | int], ...] = (
+    *OPTIONS,
+    ("grpc.default_authority", "localhost"),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+class ControlClient:
+    """A connection to the node at a root directory; a context manager.
+
+    Args:
+        socket_path: the node's control socket.
+        root: what to call the node by in errors.
+    """
+
+    def __init__(self, socket_path: Path, root: Path) -> None:
+        self._path = socket_path
+        self._root = root
+        self._channel: grpc.Channel | None = None
+
+    def __enter__(self) -> Self:
+        self._look()
+        channel = grpc.insecure_channel(unix_socket.target(self._path), options=_CLIENT_OPTIONS)
+        try:
+            grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
+        except BaseException as error:
+            channel.close()
+            if not isinstance(error, grpc.FutureTimeoutError):
+                raise
+            text = f"the node at {self._root} does not answer within {_CONNECT_S:g} s; is it yours, and is it alive?"
+            raise TransportError(text) from error
+        self._channel = channel
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def status(self) -> NodeSnapshot:
+        """Return the node at this moment."""
+        return control_messages.snapshot_value(self._unary("Status", pb.StatusRequest(), pb.NodeSnapshot))
+
+    def watch(self, timeout_s: float | None = None) -> Iterator[NodeSnapshot]:
+        """Yield the node at once and at every change; ends with the node. Raises `TimeoutError` after so much real time."""
+        for message in self._stream("Watch", pb.WatchRequest(), pb.NodeSnapshot, timeout_s):
+            yield control_messages.snapshot_value(message)
+
+    def apply(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
+        """Put pods on the node, all or none."""
+        request = pb.ApplyRequest(manifests=[json.dumps(manifest) for manifest in manifests])
+        answer = self._unary("Apply", request, pb.ApplyResponse)
+        return tuple(AppliedPod(pod.name, pod.namespace, pod.created) for pod in answer.pods)
+
+    def delete(self, name: str, namespace: str) -> None:
+        """Delete a pod."""
+        self._unary("Delete", pb.DeleteRequest(name=name, namespace=namespace), pb.DeleteResponse)
+
+    def container_spec(self, name: str, container: str | None, namespace: str) -> ContainerSpec:
+        """Return what a container got when it was created."""
+        request = pb.GetContainerSpecRequest(name=name, namespace=namespace, container=container)
+        return control_messages.spec_value(self._unary("GetContainerSpec", request, pb.ContainerSpec))
+
+    def restart(self) -> None:
+        """Restart the kubelet; returns when every pod was admitted again."""
+        self._unary("Restart", pb.RestartRequest(), pb.RestartResponse)
+
+    def advance(self, seconds: float) -> float:
+        """Let time pass; returns the node's clock, in seconds since its start."""
+        return self._unary("Advance", pb.AdvanceRequest(seconds=seconds), pb.AdvanceResponse).now_s
+
+    def trace(self, *, follow: bool = False) -> Iterator[Record]:
+        """Yield the records so far, with `follow` also those to come until the node ends."""
+        for message in self._stream("Trace", pb.TraceRequest(follow=follow), pb.TraceResponse):
+            yield from map(control_messages.record_value, message.records)
+
+    def _look(self) -> None:
+        """See whether anybody listens before the library is asked, which would try again and again."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(_CONNECT_S)
+            try:
+                probe.connect(os.fsencode(self._path))
+            except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
+                raise TransportError(no_node_text(self._root)) from error
+            except OSError as error:
+                cause = error.strerror or str(error)
+                raise TransportError(f"cannot reach the node at {self._root}: {cause}") from error
+
+    def _opened(self) -> grpc.Channel:
+        if self._channel is None:
+            raise UsageError("the connection to the node is not open")
+        return self._channel
+
+    def _unary(self, name: str, request: Any, answer: type[T]) -> T:
+        method: Callable[[Any], T] = self._opened().unary_unary(
+            f"/{SERVICE}/{name}", request_serializer=_serialized, response_deserializer=_parser(answer)
+        )
+        with self._translated():
+            return method(request)
+
+    def _stream(self, name: str, request: Any, answer: type[T], timeout_s: float | None = None) -> Iterator[T]:
+        method = self._opened().unary_stream(
+            f"/{SERVICE}/{name}", request_serializer=_serialized, response_deserializer=_parser(answer)
+        )
+        call = method(request, timeout=timeout_s)
+        try:
+            with self._translated():
+                yield from call
+        finally:
+            call.cancel()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise self._translation(error) from error
+
+    def _translation(self, error: grpc.RpcError) -> Exception:
+        if not isinstance(error, grpc.Call):  # the library's own errors are calls, too
+            return TransportError(f"the call to the node at {self._root} failed: {error}")
+        code, text = error.code(), error.details() or ""
+        match code:
+            case grpc.StatusCode.INVALID_ARGUMENT:
+                return UsageError(text)
+            case grpc.StatusCode.FAILED_PRECONDITION:
+                return TransportError(text)
+            case grpc.StatusCode.DEADLINE_EXCEEDED:
+                return TimeoutError(text)
+            case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED:
+                return TransportError(f"the node at {self._root} ended meanwhile")
+            case grpc.StatusCode.UNIMPLEMENTED:
+                return TransportError(f"the node at {self._root} is of another version of kubelet-sim: restart it")
+        return TransportError(f"the node at {self._root} failed: {text}")
+
+
+def no_node_text(root: Path) -> str:
+    """Return the one line for a root at which nobody answers."""
+    return f"no node answers at {root}: start one with `kubelet-sim run`"
+
+
+def _serialized(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def _parser(answer: type[T]) -> Callable[[bytes], T]:
+    parse: Callable[[bytes], T] = answer.FromString  # type: ignore[attr-defined] # all are messages
+    return parse

@@ -1,0 +1,282 @@
+"""The control API of a running node: what the command line asks is asked of a `ControlledNode`, and answered.
+
+The gRPC server listens behind the door (`control_door`), which sees to it that only our own user gets here. What is done
+to the node is done to its end, even if the caller does not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import grpc
+from attrs import evolve
+
+from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
+from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.transcript import Transcript
+from kubelet_sim.wire import control_messages, unix_socket
+from kubelet_sim.wire.control_door import ControlDoor
+from kubelet_sim.wire.pb import control_v1_pb2 as pb
+
+T = TypeVar("T")
+
+SERVICE = "kubelet_sim.control.v1.Control"
+OPTIONS: tuple[tuple[str, int], ...] = (
+    # A snapshot with all devices, and the manifests of a whole directory, have no natural bound; both ends are ours.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # For the text of an error, which travels as a header.
+    ("grpc.max_metadata_size", 64 * 1024),
+)
+_LONGEST_ERROR = 4_000
+"""Characters, each up to twelve bytes once quoted for a header."""
+_RECORDS_PER_MESSAGE = 500
+_FAREWELL_S = 1.0
+"""How long streams may take to end when the node stops."""
+_MODE = 0o600
+
+
+class ControlledNode(Protocol):
+    """What is controlled; `kubelet_sim.node.node.Node` fits it by shape."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """Of this node, through all its kubelet processes."""
+
+    def status(self) -> NodeSnapshot:
+        """Raises `UsageError` while no kubelet runs."""
+
+    async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
+        """Raises `UsageError`; nothing was applied then."""
+
+    async def remove(self, name: str, namespace: str = "default") -> None:
+        """Raises `UsageError` if there is no such pod."""
+
+    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
+        """Raises `UsageError` if there is none, or not yet."""
+
+    async def restart(self) -> None:
+        """Raises `TransportError` if the new kubelet cannot start."""
+
+    async def advance(self, seconds: float) -> None:
+        """Raises `UsageError` if time passes by itself."""
+
+
+class ControlServer:
+    """Serves the control API of one node at one path, once.
+
+    Args:
+        node: what is controlled.
+        path: the socket that callers look for; in a directory of ours, which the node has locked.
+    """
+
+    def __init__(self, node: ControlledNode, path: Path) -> None:
+        self._inner = path.with_name(".control.grpc")
+        self._door = ControlDoor(path, self._inner)
+        self._service = _Service(node)
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self) -> None:
+        """Serve. Raises `TransportError`; nothing is left then."""
+        server = self._server = grpc.aio.server(options=OPTIONS)
+        server.add_generic_rpc_handlers([self._service.handlers()])
+        try:
+            self._inner.unlink(missing_ok=True)  # of a node that was killed
+            server.add_insecure_port(unix_socket.target(self._inner))
+            os.chmod(self._inner, _MODE)  # noqa: PTH101 - a link would be followed either way, and there is none
+            await server.start()
+            await self._door.open()
+        except (OSError, RuntimeError) as error:
+            await self.stop()
+            raise TransportError(f"cannot listen on {self._inner}: {error}") from error
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """End streams, then connections; no file, task or socket is left. May be called again."""
+        await self._door.close()
+        server, self._server = self._server, None
+        if server is not None:
+            self._service.end_streams()
+            await server.stop(_FAREWELL_S)
+            await self._service.end_work()
+        await self._door.cut()
+        self._inner.unlink(missing_ok=True)
+
+
+class _Service:
+    """The methods."""
+
+    def __init__(self, node: ControlledNode) -> None:
+        self._node = node
+        self._is_ending = False
+        self._wakers: set[asyncio.Event] = set()
+        self._work: set[asyncio.Task[Any]] = set()
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        methods = {
+            "Status": _unary(pb.StatusRequest, self.status),
+            "Watch": _stream(pb.WatchRequest, self.watch),
+            "Apply": _unary(pb.ApplyRequest, self.apply),
+            "Delete": _unary(pb.DeleteRequest, self.delete),
+            "GetContainerSpec": _unary(pb.GetContainerSpecRequest, self.container_spec),
+            "Restart": _unary(pb.RestartRequest, self.restart),
+            "Advance": _unary(pb.AdvanceRequest, self.advance),
+            "Trace": _stream(pb.TraceRequest, self.trace),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    def end_streams(self) -> None:
+        """Let every stream send what there is and end."""
+        self._is_ending = True
+        for waker in self._wakers:
+            waker.set()
+
+    async def end_work(self) -> None:
+        """Cancel what is still being done for callers."""
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    async def status(self, _request: pb.StatusRequest) -> pb.NodeSnapshot:
+        return control_messages.snapshot_message(self._node.status())
+
+    async def watch(self, _request: pb.WatchRequest) -> AsyncGenerator[pb.NodeSnapshot, None]:
+        """Only what is new besides the time: a slow reader gets fewer snapshots, not a queue of old ones."""
+        sent: NodeSnapshot | None = None
+        async with contextlib.aclosing(self._changes()) as changes:
+            async for _ in changes:
+                try:
+                    snapshot = self._node.status()
+                except UsageError:  # between two kubelets
+                    continue
+                if sent is None or evolve(snapshot, now_s=sent.now_s) != sent:
+                    yield control_messages.snapshot_message(snapshot)
+                    sent = snapshot
+
+    async def apply(self, request: pb.ApplyRequest) -> pb.ApplyResponse:
+        manifests = [_mapping(text) for text in request.manifests]
+        applied = await self._to_its_end(self._node.apply_manifests(manifests))
+        return pb.ApplyResponse(
+            pods=[pb.AppliedPod(name=pod.name, namespace=pod.namespace, created=pod.created) for pod in applied]
+        )
+
+    async def delete(self, request: pb.DeleteRequest) -> pb.DeleteResponse:
+        await self._to_its_end(self._node.remove(request.name, request.namespace))
+        return pb.DeleteResponse()
+
+    async def container_spec(self, request: pb.GetContainerSpecRequest) -> pb.ContainerSpec:
+        container = request.container if request.HasField("container") else None
+        return control_messages.spec_message(self._node.container_spec(request.name, container, request.namespace))
+
+    async def restart(self, _request: pb.RestartRequest) -> pb.RestartResponse:
+        await self._to_its_end(self._node.restart())
+        return pb.RestartResponse()
+
+    async def advance(self, request: pb.AdvanceRequest) -> pb.AdvanceResponse:
+        await self._to_its_end(self._node.advance(request.seconds))
+        return pb.AdvanceResponse(now_s=self._node.transcript.now())
+
+    async def trace(self, request: pb.TraceRequest) -> AsyncGenerator[pb.TraceResponse, None]:
+        """Nothing is queued for a slow reader: what it has not got yet is looked up when it takes more."""
+        last = 0
+        async with contextlib.aclosing(self._changes()) as changes:
+            async for _ in changes:
+                while records := self._node.transcript.after(last, limit=_RECORDS_PER_MESSAGE):
+                    yield pb.TraceResponse(records=[control_messages.record_message(each) for each in records])
+                    last = records[-1].number
+                if not request.follow:
+                    return
+
+    async def _changes(self) -> AsyncGenerator[None, None]:
+        """Yield at once, and again when something has happened since, until the streams are to end."""
+        changed = asyncio.Event()
+        changed.set()
+        unlisten = self._node.transcript.listen(lambda _: changed.set())
+        self._wakers.add(changed)
+        try:
+            while not self._is_ending:
+                await changed.wait()
+                changed.clear()
+                yield
+        finally:
+            self._wakers.discard(changed)
+            unlisten()
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for the work; a caller that leaves does not stop it half-way."""
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._done)
+        await asyncio.wait({task})
+        return task.result()
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._work.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: its caller may have gone
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"a manifest is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError("a manifest is a mapping")
+    return value
+
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+def _unary(request: Any, method: Callable[[Any], Awaitable[Any]]) -> grpc.RpcMethodHandler[Any, Any]:
+    async def answer(message: Any, context: _Context) -> Any:
+        with _failures() as failure:
+            return await method(message)
+        return await context.abort(*failure[0])
+
+    return grpc.unary_unary_rpc_method_handler(
+        answer, request_deserializer=request.FromString, response_serializer=_serialized
+    )
+
+
+def _stream(request: Any, method: Callable[[Any], AsyncGenerator[Any, None]]) -> grpc.RpcMethodHandler[Any, Any]:
+    async def answer(message: Any, context: _Context) -> None:
+        with _failures() as failure:
+            async with contextlib.aclosing(method(message)) as answers:
+                async for each in answers:
+                    await context.write(each)
+            return
+        await context.abort(*failure[0])
+
+    return grpc.unary_stream_rpc_method_handler(
+        answer, request_deserializer=request.FromString, response_serializer=_serialized
+    )
+
+
+def _serialized(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[list[tuple[grpc.StatusCode, str]]]:
+    """Catch what we raise on purpose, and tell with which status the call ends."""
+    failure: list[tuple[grpc.StatusCode, str]] = []
+    try:
+        yield failure
+    except KubeletSimError as error:
+        is_ours = isinstance(error, UsageError)
+        code = grpc.StatusCode.INVALID_ARGUMENT if is_ours else grpc.StatusCode.FAILED_PRECONDITION
+        text = control_messages.sendable(str(error))
+        failure.append((code, text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"))

@@ -1,0 +1,157 @@
+"""The plugin's side of a socket: serves the device plugin API from an object that says how the plugin behaves.
+
+For plugins of our own making: scripted ones, fakes, hostile ones. What a plugin answers is its behaviour's business; here
+is how a socket appears, how a status is sent, and how a process dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import grpc
+
+from kubelet_sim.errors import RpcFailed, TransportError
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.wire.status import status_code
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_Unary = Callable[[bytes, _Context], Awaitable[bytes]]
+
+
+class PluginBehaviour(Protocol):
+    """How a plugin answers. A method that raises `RpcFailed` ends its call with that status."""
+
+    async def options(self) -> PluginOptions:
+        """The answer to GetDevicePluginOptions."""
+
+    def lists(self) -> AsyncGenerator[tuple[Device, ...], None]:
+        """The lists of one ListAndWatch stream; its end is the end of the stream. Closed when the stream is cut."""
+
+    async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:
+        """The answer to Allocate for the ids of each container request."""
+
+    async def preferred(self, requests: Sequence[PreferredAllocationRequest]) -> Sequence[Sequence[DeviceID]]:
+        """The answer to GetPreferredAllocation: ids for each container request."""
+
+    async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
+        """Whatever PreStartContainer does."""
+
+
+class PluginServer:
+    """One plugin process's server on one socket; serve again after `stop` as a new process would."""
+
+    def __init__(self, behaviour: PluginBehaviour) -> None:
+        self._behaviour = behaviour
+        self._server: grpc.aio.Server | None = None
+        self._file: unix_socket.SocketFile | None = None
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it listens."""
+        return self._server is not None
+
+    async def serve(self, socket_path: str | Path) -> None:
+        """Listen and serve at that path; a socket that lies there is replaced, as plugins do. Missing folders are made.
+
+        Raises `TransportError` if the path cannot be bound.
+        """
+        path = Path(socket_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_socket(path)
+        if (problem := unix_socket.bind_problem(path)) is not None:
+            raise TransportError(f"a plugin cannot listen on {path}: {problem}")
+        server = grpc.aio.server(options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)])
+        server.add_generic_rpc_handlers([_Methods(self._behaviour)])
+        try:
+            with unix_socket.passing_name(path.parent) as alias:
+                server.add_insecure_port(unix_socket.target(alias / path.name))
+            self._server, self._file = server, unix_socket.SocketFile(path)
+            await server.start()
+        except (OSError, RuntimeError) as error:
+            await self.stop()
+            raise TransportError(f"a plugin cannot listen on {path}: {error}") from error
+
+    async def stop(self, *, leave_socket: bool = False) -> None:
+        """Cut every call and connection at once, as the death of the process does.
+
+        The socket's file goes if it is still ours; with `leave_socket` it stays, as after a kill. Does nothing if it
+        does not serve.
+        """
+        server, self._server = self._server, None
+        file, self._file = self._file, None
+        if file is not None and not leave_socket:
+            file.remove()
+        if server is not None:
+            await server.stop(None)
+
+
+class _Methods(grpc.GenericRpcHandler):
+    """The five methods; the library answers for all others. Rules: DM-42, DM-98, DM-103"""
+
+    def __init__(self, behaviour: PluginBehaviour) -> None:
+        self._behaviour = behaviour
+        self._unary: dict[str, Callable[[bytes], Awaitable[bytes]]] = {
+            "GetDevicePluginOptions": self._options,
+            "Allocate": self._allocate,
+            "GetPreferredAllocation": self._preferred,
+            "PreStartContainer": self._pre_start,
+        }
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
+        service, _, method = handler_call_details.method.removeprefix("/").rpartition("/")
+        if service != messages.PLUGIN_SERVICE:
+            return None
+        if method == "ListAndWatch":
+            return grpc.unary_stream_rpc_method_handler(self._list)
+        if method in self._unary:
+            return grpc.unary_unary_rpc_method_handler(_answering(self._unary[method]))
+        return None
+
+    async def _options(self, _: bytes) -> bytes:
+        return messages.encode_options(await self._behaviour.options())
+
+    async def _allocate(self, request: bytes) -> bytes:
+        return messages.encode_allocate_answer(
+            await self._behaviour.allocate(messages.decode_allocate_request(request))
+        )
+
+    async def _preferred(self, request: bytes) -> bytes:
+        asked = messages.decode_preferred_allocation_request(request)
+        return messages.encode_preferred_allocation_answer(await self._behaviour.preferred(asked))
+
+    async def _pre_start(self, request: bytes) -> bytes:
+        await self._behaviour.pre_start(messages.decode_pre_start_request(request))
+        return messages.EMPTY
+
+    async def _list(self, _: bytes, context: _Context) -> None:
+        """Written, not yielded: so the behaviour's generator is closed in this task, whatever ends the stream."""
+        try:
+            async with contextlib.aclosing(self._behaviour.lists()) as lists:
+                async for devices in lists:
+                    await context.write(messages.encode_devices(devices))
+        except RpcFailed as failure:
+            await context.abort(status_code(failure.code), failure.description)
+
+
+def _answering(answer: Callable[[bytes], Awaitable[bytes]]) -> _Unary:
+    async def handle(request: bytes, context: _Context) -> bytes:
+        try:
+            return await answer(request)
+        except RpcFailed as failure:
+            await context.abort(status_code(failure.code), failure.description)
+
+    return handle
+
+
+def _remove_socket(path: Path) -> None:
+    with contextlib.suppress(OSError):  # what cannot be removed is in the way, and says so when it is bound
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            path.unlink()

@@ -1,0 +1,23 @@
+"""What every test of the project has at hand: the fixtures that users get, and a watch on what a test leaves behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+pytest_plugins = ["kubelet_sim.pytest_plugin"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """Fail a test that leaves a thread of ours behind."""
+    before = set(threading.enumerate())
+    yield
+    left = [
+        thread.name
+        for thread in threading.enumerate()
+        if thread not in before and thread.name.startswith("kubelet-sim")
+    ]
+    assert not left, f"threads left: {left}"
