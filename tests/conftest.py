@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +24,11 @@ def nothing_is_left_running() -> Iterator[None]:
         if thread not in before and thread.name.startswith("kubelet-sim")
     ]
     assert not left, f"threads left: {left}"
+
+
+@pytest.fixture
+def short_root() -> Iterator[Path]:
+    """A new folder whose path leaves room for a socket's name: it ends at 107 bytes."""
+    path = tempfile.mkdtemp(prefix="ks-", dir="/tmp")
+    yield Path(path)
+    shutil.rmtree(path, ignore_errors=True)

@@ -90,11 +90,12 @@ def base_python() -> str:
     """Return a Python that the generators have wheels for: this one, or an older one on the path."""
     if sys.version_info[:2] <= NEWEST_PYTHON:
         return sys.executable
-    found = shutil.which("python3.12") or shutil.which("python3.11")
-    if found is None:
-        message = "the generators need Python 3.11 or 3.12; put one of them on the path"
-        raise GenerationError(message)
-    return found
+    for name in ("python3.12", "python3.11"):
+        # One that is found need not start: a version manager's stand-in may have nothing behind it.
+        if shutil.which(name) and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return name
+    message = "the generators need Python 3.11 or 3.12; put one of them on the path"
+    raise GenerationError(message)
 
 
 def generate(python: Path) -> dict[Path, str]:

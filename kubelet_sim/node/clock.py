@@ -58,7 +58,7 @@ class ManualClock:
     def __init__(self, settle: Callable[[], Awaitable[None]] = settle) -> None:
         """`settle` is awaited before time moves and after each step: it returns when nobody has anything to do now."""
         self._now_ns = 0
-        self._settle = settle
+        self._settlers = [settle]
         self._sleepers: list[_Sleeper] = []
         self._moving = asyncio.Lock()
 
@@ -66,6 +66,11 @@ class ManualClock:
     def sleeper_count(self) -> int:
         """How many wait for time to move."""
         return len(self._sleepers)
+
+    def also_settle(self, settle: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+        """Wait for one more before time moves, such as a thread that the loop does not see; the answer ends that."""
+        self._settlers.append(settle)
+        return lambda: self._settlers.remove(settle)
 
     def now(self) -> float:
         """Seconds since the clock was made."""
@@ -105,6 +110,10 @@ class ManualClock:
                         sleeper.woken.set_result(None)
                 await self._settle()
             self._now_ns = end_ns
+
+    async def _settle(self) -> None:
+        for settle in tuple(self._settlers):
+            await settle()
 
     def _next_due(self, end_ns: int) -> list[_Sleeper]:
         first_ns = min((sleeper.deadline_ns for sleeper in self._sleepers), default=end_ns)

@@ -74,12 +74,13 @@ class Node:
         self._root: Root | None = None
         self._kubelet: Kubelet | None = None
         self._control: ControlServer | None = None
-        self._node_object = NodeObject()
+        self._node_object = NodeObject(config.machine, config.machine)
         self._pods = PodTable()
         self._runtime = SimulatedRuntime()
         self._main_loop = asyncio.Lock()
         self._status_round = asyncio.Lock()
         self._life = asyncio.Lock()
+        self._unsettle: Callable[[], None] | None = None
 
     async def __aenter__(self) -> Node:
         await self.start()
@@ -101,6 +102,8 @@ class Node:
             if self._root is not None:
                 raise UsageError("the node is started already")
             self._root = Root.open(self.config.root)
+            if isinstance(self.clock, ManualClock):
+                self._unsettle = self.clock.also_settle(self._status_round_is_over)
             try:
                 ready = await self._boot()
                 if self.config.has_control_socket:
@@ -130,9 +133,8 @@ class Node:
             self._require_root()
             await self.kill()
             ready = await self._boot()
-        await finished(
-            ready
-        )  # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
+        # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
+        await finished(ready)
 
     async def kill(self) -> None:
         """The first half of `restart`: the kubelet process is gone, its socket's file is still there. Rules: DM-16"""
@@ -192,6 +194,9 @@ class Node:
         if isinstance(self._store, FileCheckpointStore):
             self._store.close()
             self._store = None
+        unsettle, self._unsettle = self._unsettle, None
+        if unsettle is not None:
+            unsettle()
         root, self._root = self._root, None
         if root is not None:
             root.close()
@@ -254,7 +259,7 @@ class Node:
             self._runtime.stop(known.pod, "Error")
         elif self.config.runs_containers:
             worker = PodWorker(known, kubelet, self._runtime, self.clock, self.transcript)
-            kubelet.run(worker.run())
+            known.worker = kubelet.run(worker.run())
         return verdict
 
     async def remove(self, name: str, namespace: str = "default") -> None:
@@ -270,6 +275,8 @@ class Node:
         known = self._pods.find(name, namespace)
         kubelet = self.kubelet
         async with self._main_loop:
+            if known.worker is not None:
+                known.worker.cancel()
             self._runtime.stop(known.pod, "Completed")
             await kubelet.deactivate(known.pod.uid)
             self._pods.drop(known.pod.uid)
@@ -318,6 +325,9 @@ class Node:
         if not isinstance(self.clock, ManualClock):
             raise UsageError("time passes by itself on this node; start it with a manual clock to move it by hand")
         await self.clock.advance(seconds)
+
+    async def _status_round_is_over(self) -> None:
+        """Time stands still while a node status is computed: its checkpoint is written in a thread."""
         async with self._status_round:
             pass
 

@@ -5,6 +5,7 @@ Which devices a pod gets is none of it: that is admission. Here a verdict become
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from attrs import define, field
@@ -31,6 +32,8 @@ class KnownPod:
     phase: str = "Pending"
     reason: str = ""
     message: str = ""
+    worker: asyncio.Task[None] | None = None
+    """What brings its containers to life, once it is admitted."""
 
     @property
     def is_terminal(self) -> bool:

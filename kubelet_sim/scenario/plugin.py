@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,8 @@ class ScriptedPlugin:
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.script = script
+        self.devices = script.devices
+        """The list: that of the script when it began to serve, or a later one. `None`: streams stay silent."""
         self.streams: list[Stream] = []
         """Those that are open, oldest first."""
         self._directory = directory
@@ -109,19 +111,26 @@ class ScriptedPlugin:
         return self._server.is_serving
 
     async def serve(self) -> None:
-        """Listen, unless it does; a stale socket is replaced. Raises `TransportError`."""
+        """Listen with the script's list, unless it does; a stale socket is replaced. Raises `TransportError`."""
         if not self.is_serving:
+            self.devices = self.script.devices
             await self._server.serve(self.socket_path)
 
     async def stop(self) -> None:
         """Cut everything, as the death of the process does."""
         await self._server.stop()
 
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Replace keys of the script; a list in it counts for streams that open from now on. Raises `UsageError`."""
+        self.script = self.script.merged(changes)
+        if "devices" in changes:
+            self.devices = self.script.devices
+
     # --- its streams
 
     def send(self, devices: Devices) -> None:
         """Make this the list, and send it on every stream."""
-        self.script = self.script.merged({"devices": [_plain(device) for device in devices]})
+        self.devices = devices
         for stream in self.streams:
             stream.send(devices)
 
@@ -156,8 +165,8 @@ class ScriptedPlugin:
         self._seen["ListAndWatch"] += 1
         _fail(self.script.list_error)
         stream = Stream()
-        if self.script.devices is not None:
-            stream.send(self.script.devices)
+        if self.devices is not None:
+            stream.send(self.devices)
         self.streams.append(stream)
         self._changed()
         try:
@@ -232,8 +241,3 @@ def _response(script: AllocateScript, device_ids: Sequence[DeviceID]) -> Contain
         annotations=script.annotations,
         cdi_devices=script.cdi,
     )
-
-
-def _plain(device: Device) -> dict[str, Any]:
-    plain: dict[str, Any] = {"id": device.id, "health": device.health}
-    return plain if device.topology is None else {**plain, "numa": list(device.topology)}

@@ -149,9 +149,8 @@ class ControlClient:
             raise self._translation(error) from error
 
     def _translation(self, error: grpc.RpcError) -> Exception:
-        if not isinstance(error, grpc.Call):  # the library's own errors are calls, too
-            return TransportError(f"the call to the node at {self._root} failed: {error}")
-        code, text = error.code(), error.details() or ""
+        call: Any = error  # what the library raises is a call, too, which its stubs do not know
+        code, text = call.code(), call.details() or ""
         match code:
             case grpc.StatusCode.INVALID_ARGUMENT:
                 return UsageError(text)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -241,9 +241,10 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 def _unary(request: Any, method: Callable[[Any], Awaitable[Any]]) -> grpc.RpcMethodHandler[Any, Any]:
     async def answer(message: Any, context: _Context) -> Any:
-        with _failures() as failure:
+        try:
             return await method(message)
-        return await context.abort(*failure[0])
+        except KubeletSimError as error:
+            await context.abort(*_status_of(error))
 
     return grpc.unary_unary_rpc_method_handler(
         answer, request_deserializer=request.FromString, response_serializer=_serialized
@@ -252,12 +253,12 @@ def _unary(request: Any, method: Callable[[Any], Awaitable[Any]]) -> grpc.RpcMet
 
 def _stream(request: Any, method: Callable[[Any], AsyncGenerator[Any, None]]) -> grpc.RpcMethodHandler[Any, Any]:
     async def answer(message: Any, context: _Context) -> None:
-        with _failures() as failure:
+        try:
             async with contextlib.aclosing(method(message)) as answers:
                 async for each in answers:
                     await context.write(each)
-            return
-        await context.abort(*failure[0])
+        except KubeletSimError as error:
+            await context.abort(*_status_of(error))
 
     return grpc.unary_stream_rpc_method_handler(
         answer, request_deserializer=request.FromString, response_serializer=_serialized
@@ -269,14 +270,9 @@ def _serialized(message: Any) -> bytes:
     return data
 
 
-@contextlib.contextmanager
-def _failures() -> Iterator[list[tuple[grpc.StatusCode, str]]]:
-    """Catch what we raise on purpose, and tell with which status the call ends."""
-    failure: list[tuple[grpc.StatusCode, str]] = []
-    try:
-        yield failure
-    except KubeletSimError as error:
-        is_ours = isinstance(error, UsageError)
-        code = grpc.StatusCode.INVALID_ARGUMENT if is_ours else grpc.StatusCode.FAILED_PRECONDITION
-        text = control_messages.sendable(str(error))
-        failure.append((code, text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"))
+def _status_of(error: KubeletSimError) -> tuple[grpc.StatusCode, str]:
+    """Return how a call ends that raised it."""
+    is_caller = isinstance(error, UsageError)
+    code = grpc.StatusCode.INVALID_ARGUMENT if is_caller else grpc.StatusCode.FAILED_PRECONDITION
+    text = control_messages.sendable(str(error))
+    return code, text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"

@@ -28,7 +28,7 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     # Two registrations on one socket are two connections. Rules: DM-37
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
-    # Only the library's own back-off differs from Go's defaults: 1 s, then 1.6 times more, each ± 20 %. Rules: DM-40
+    # Tries as the kubelet's library does; each further pause is 1.6 times as long, ± 20 %, with either. Rules: DM-40
     ("grpc.initial_reconnect_backoff_ms", 1000),
     # How long the library waits for a server that has accepted and says nothing, even after we closed: the whole dial.
     ("grpc.min_reconnect_backoff_ms", int(DIAL_TIMEOUT_S * 1000)),

@@ -1,0 +1,79 @@
+"""What a story can see of a kubelet, in the plain values in which stories are told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any
+
+from kubelet_sim.core.state import State
+from kubelet_sim.errors import PreparationFailed
+from kubelet_sim.model.ids import PodUID
+from kubelet_sim.model.node import NodeStatusRound
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.resource_name import is_extended_resource_name
+from kubelet_sim.model.response import ContainerSpec
+
+
+def counted(names: Iterable[str]) -> dict[str, int]:
+    """How many of each."""
+    return dict(Counter(names))
+
+
+def capacity(done: NodeStatusRound) -> dict[str, Any]:
+    """What the device manager answered, and the node's extended resources after it."""
+    return {
+        "capacity": dict(done.answer.capacity),
+        "allocatable": dict(done.answer.allocatable),
+        "deleted": sorted(done.answer.deleted),
+        "node": {"capacity": _extended(done.node.capacity), "allocatable": _extended(done.node.allocatable)},
+    }
+
+
+def _extended(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    return {name: amount.value for name, amount in amounts.items() if is_extended_resource_name(name)}
+
+
+async def container(preparation: Awaitable[ContainerSpec | None]) -> dict[str, Any]:
+    """The container's options, each list sorted; `None` if nothing is recorded; or the error."""
+    try:
+        spec = await preparation
+    except PreparationFailed as failure:
+        return {"error": failure.text}
+    return {"options": None if spec is None else options(spec)}
+
+
+def options(spec: ContainerSpec) -> dict[str, Any]:
+    """A container spec with each list sorted."""
+    return {
+        "envs": sorted([name, value] for name, value in spec.envs),
+        "mounts": sorted([each.container_path, each.host_path, each.read_only] for each in spec.mounts),
+        "devices": sorted([each.container_path, each.host_path, each.permissions] for each in spec.devices),
+        "annotations": sorted([name, value] for name, value in spec.annotations),
+        "cdi": sorted(spec.cdi_devices),
+    }
+
+
+def allocated(state: State, uid: PodUID, pod: Pod | None) -> dict[str, dict[str, list[str]]]:
+    """Recorded ids by container and resource; each container of the pod is there, with a record or without."""
+    by_container: dict[str, dict[str, list[str]]] = {}
+    for each in pod.all_containers() if pod else ():
+        by_container[each.name] = {}
+    for (of_pod, name, resource), record in state.books:
+        if of_pod == uid:
+            by_container.setdefault(name, {})[resource] = sorted(record.ids)
+    return by_container
+
+
+def in_use(state: State) -> dict[str, int]:
+    """How many ids of each resource are in use, zeros left out."""
+    return {resource: len(ids) for resource, ids in state.books.in_use.items() if ids}
+
+
+def healths(state: State) -> dict[str, dict[str, list[str]]]:
+    """The ids held healthy and unhealthy."""
+    return {
+        "healthy": {resource: sorted(ids) for resource, ids in state.healthy.items()},
+        "unhealthy": {resource: sorted(ids) for resource, ids in state.unhealthy.items()},
+    }
