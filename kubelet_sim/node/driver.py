@@ -6,7 +6,7 @@ One driver serves one kubelet process. It knows no rule of allocation; its own r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from posixpath import normpath
 from typing import Any, TypeVar
 
@@ -105,13 +105,9 @@ class Driver:
         self.links: dict[ClientID, Link] = {}
         """Every connection of this kubelet process, in order of registration."""
 
-    def own(self, awaitable: Awaitable[T]) -> asyncio.Task[T]:
+    def own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that ends with this kubelet process, and not before because somebody stopped waiting for it."""
-
-        async def run() -> T:
-            return await awaitable
-
-        task = asyncio.get_running_loop().create_task(run())
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

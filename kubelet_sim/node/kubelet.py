@@ -7,7 +7,7 @@ containers) belongs to the node.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -183,9 +183,9 @@ class Kubelet:
         """Free the devices of inactive pods now. Rules: DM-115"""
         await self.apply(ReclaimAsked())
 
-    def run(self, awaitable: Awaitable[T]) -> asyncio.Task[T]:
+    def run(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that ends with this kubelet process."""
-        return self._driver.own(awaitable)
+        return self._driver.own(work)
 
     async def _restore(self) -> None:
         """Rules: DM-19, DM-113, DM-141, DM-143, CP-15, CP-17"""
