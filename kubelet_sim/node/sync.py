@@ -114,23 +114,23 @@ class SyncNode:
 
     def restart(self) -> None:
         """End the kubelet process and start a new one on the same directory."""
-        self._run(self.node.restart())
+        self.run(self.node.restart())
 
     def admit(self, pod: Pod) -> Admission:
         """The verdict on a pod."""
-        return self._run(self.node.admit(pod))
+        return self.run(self.node.admit(pod))
 
     def apply(self, pods: Sequence[Pod]) -> None:
         """Put pods on the node without waiting for their verdicts."""
-        self._run(self.node.apply(pods))
+        self.run(self.node.apply(pods))
 
     def remove(self, name: str, namespace: str = "default") -> None:
         """Delete a pod."""
-        self._run(self.node.remove(name, namespace))
+        self.run(self.node.remove(name, namespace))
 
     def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
         """What the kubelet would hand to the runtime for a container now."""
-        return self._run(self.node.prepare(name, container, namespace))
+        return self.run(self.node.prepare(name, container, namespace))
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
         """What a container got when it was created."""
@@ -138,15 +138,15 @@ class SyncNode:
         async def look() -> ContainerSpec:
             return self.node.container_spec(name, container, namespace)
 
-        return self._run(look())
+        return self.run(look())
 
     def advance(self, seconds: float) -> None:
         """Let time pass on a manual clock."""
-        self._run(self.node.advance(seconds))
+        self.run(self.node.advance(seconds))
 
     def status_round(self) -> NodeStatusRound:
         """Compute the node status now."""
-        return self._run(self.node.status_round())
+        return self.run(self.node.status_round())
 
     def status(self) -> NodeSnapshot:
         """The node at this moment."""
@@ -154,11 +154,11 @@ class SyncNode:
         async def look() -> NodeSnapshot:
             return self.node.status()
 
-        return self._run(look())
+        return self.run(look())
 
     def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
         """The first snapshot that fulfils the condition, which is called in the loop's thread."""
-        return self._run(self.node.wait_for(condition, timeout_s))
+        return self.run(self.node.wait_for(condition, timeout_s))
 
     def records(self) -> tuple[Record, ...]:
         """The transcript so far."""
@@ -166,7 +166,7 @@ class SyncNode:
         async def look() -> tuple[Record, ...]:
             return tuple(self.node.transcript)
 
-        return self._run(look())
+        return self.run(look())
 
     @property
     def registration_socket(self) -> str:
@@ -190,7 +190,13 @@ class SyncNode:
         await node.start()
         return node
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    @property
+    def is_started(self) -> bool:
+        """Whether it is between `start` and `stop`."""
+        return self._loop is not None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the node's own loop and wait for it."""
         if self._loop is None:
             work.close()
             raise UsageError("the node is not started")

@@ -27,8 +27,16 @@ _KINDS = {
 }
 
 
-def make_entry(folder: Path, kind: str, name: str, *, target: str | None = None, outside: str | None = None) -> None:
-    """Make an entry of that kind; what lies beside the directory is named by `outside`. Raises `UsageError`."""
+def make_entry(folder: Path, kind: str, name: str, *, target: str = "", outside: str | bool = False) -> None:
+    """Make an entry of that kind. Raises `UsageError`.
+
+    Args:
+        folder: the device-plugin directory.
+        kind: one of `file`, `directory`, `fifo`, `socket` (nobody listens), `link`, `outside-socket`.
+        name: in the directory; that of an `outside-socket` in another one.
+        target: where a link points, as it is written.
+        outside: whether it points into that other directory instead: to this name, or to `target`, or to its own name.
+    """
     path = (_outside(folder) if kind == "outside-socket" else folder) / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +48,7 @@ def make_entry(folder: Path, kind: str, name: str, *, target: str | None = None,
             case "fifo":
                 os.mkfifo(path)
             case "link":
-                path.symlink_to(_outside(folder) / outside if outside is not None else target or "")
+                path.symlink_to(_outside(folder) / _outside_name(name, target, outside) if outside else target)
             case _:
                 with contextlib.closing(socket.socket(socket.AF_UNIX)) as unheard:
                     unheard.bind(str(path))
@@ -80,7 +88,7 @@ def checkpoint(path: Path) -> dict[str, Any]:
     }
 
 
-def put_checkpoint(  # noqa: PLR0913 - the keys of the step
+def put_checkpoint(
     path: Path,
     *,
     text: str | None = None,
@@ -144,6 +152,10 @@ def _read_entry(given: Mapping[str, Any]) -> CheckpointEntry:
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise UsageError(f"a checkpoint entry cannot be read: {error}") from error
+
+
+def _outside_name(name: str, target: str, outside: str | bool) -> str:
+    return outside if isinstance(outside, str) else target or name
 
 
 def _outside(folder: Path) -> Path:

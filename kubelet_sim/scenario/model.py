@@ -66,7 +66,7 @@ def read_stories(text: str, source: str) -> tuple[Story, ...]:
 
     Raises `UsageError` that names the file, the story and the step; `ManifestError`, which is one, for a bad file.
     """
-    stories = []
+    stories: list[Story] = []
     for document in _documents(text, source):
         for number, item in enumerate(document if isinstance(document, list) else [document], start=len(stories) + 1):
             stories.append(story_from_mapping(item, source=source, number=number))
@@ -133,7 +133,7 @@ def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
         raise UsageError("the step has no `do`")
     do = _one_of(given["do"], tuple(VERBS))
     verb = VERBS[do]
-    known = verb.required | verb.optional
+    known = {**verb.required, **verb.optional}
     for key in given:
         if key not in known and key not in ("do", "expect"):
             raise UsageError(f"`{do}` has no key {key!r}; it may have: {', '.join(known) or 'none'}")
@@ -237,6 +237,10 @@ def _entry_kind(value: object) -> str:
     return _one_of(value, ("file", "directory", "fifo", "socket", "link", "outside-socket"))
 
 
+def _text_or_truth(value: object) -> str | bool:
+    return value if isinstance(value, bool) else _text(value)
+
+
 def _status(value: object) -> RpcFailed:
     return read_status(value)
 
@@ -287,7 +291,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "calls": Verb(_PLUGIN, {"counts": _truth}),
         "kill": Verb(),
         "start": Verb({}, _START),
-        "entry": Verb({"kind": _entry_kind, "name": _text}, {"target": _text, "outside": _text}),
+        "entry": Verb({"kind": _entry_kind, "name": _text}, {"target": _text, "outside": _text_or_truth}),
         "unlink": Verb({"name": _text}),
         "ls": Verb({}, {"name": _text}),
         "checkpoint": Verb(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ class AsWritten:
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         """All items, once each."""
-        if rule == "DM-89" and not isinstance(items, Set):
+        if rule == "DM-89" and not isinstance(items, AbstractSet):
             return tuple(items)
         comparable: Iterable[Any] = items
         ordered: list[T] = sorted(comparable)

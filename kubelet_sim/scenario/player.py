@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from attrs import frozen
 
 from kubelet_sim.errors import KubeletSimError, RpcFailed, TransportError, UsageError
 from kubelet_sim.model.admission import Rejected
-from kubelet_sim.model.ids import ContainerName, PodUID
-from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID
 from kubelet_sim.model.plugin import Registration
+from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.clock import ManualClock, settle
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.driver import Link, socket_path
@@ -31,7 +32,7 @@ from kubelet_sim.scenario.compare import matches
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.order import AsWritten
 from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import Devices, Script, read_devices
+from kubelet_sim.scenario.script import Devices, Script
 from kubelet_sim.scenario.watching import Bell, WatchedCalls, WatchedConnection
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
@@ -132,11 +133,11 @@ async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
     """A node that runs, plugins that do not; in the end all of it is gone."""
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=_short_folder()))
     clock, bell = ManualClock(), Bell()
-    config = NodeConfig(
-        root=root, numa_nodes=len(story.node.numa), runs_containers=False, has_status_rounds=False
-    )
+    config = NodeConfig(root=root, numa_nodes=len(story.node.numa), runs_containers=False, has_status_rounds=False)
     try:
-        async with Node(config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten()) as node:
+        async with Node(
+            config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten()
+        ) as node:
             await node.status_round()  # the node object has cpus and pods before the first step
             stage = Stage(story, node, bell)
             try:
@@ -205,12 +206,13 @@ class Stage:
 
     def _links(self, plugin: ScriptedPlugin) -> list[Link]:
         """The connections of this kubelet process to the plugin's socket whose stream is open."""
+        folder, path = str(self._folder), str(plugin.socket_path)
+        links = self._all_links().values()
+        return [link for link in links if link.has_stream and socket_path(folder, link.socket_name) == path]
+
+    def _all_links(self) -> Mapping[ClientID, Link]:
         kubelet = self._kubelet()
-        if kubelet is None:
-            return []
-        path = str(plugin.socket_path)
-        links = kubelet.driver.links.values()
-        return [each for each in links if each.has_stream and socket_path(str(self._folder), each.socket_name) == path]
+        return kubelet.driver.links if kubelet else {}
 
     def _is_caught_up(self, plugin: ScriptedPlugin) -> bool:
         links = self._links(plugin)
@@ -239,16 +241,25 @@ class Stage:
         await plugin.serve()
         answer = await self._register(plugin.script.registration)
         if not nowait:
-            await self._caught_up_with(plugin)
+            await self._caught_up()
         return answer
 
     async def _do_register_as(
-        self, plugin: ScriptedPlugin, over: Mapping[str, Any] | None = None, timeout: float | None = None
+        self, plugin: ScriptedPlugin, over: Mapping[str, Any] | None = None, **within: float
     ) -> Any:
         await plugin.serve()
-        answer = await self._register(plugin.script.merged(over or {}).registration, timeout)
-        await self._caught_up_with(plugin)
-        return answer if timeout is None else {"ok": answer["code"] == "OK"}
+        known = set(self._all_links())
+        answer = await self._register(plugin.script.merged(over or {}).registration, **within)
+        await self._bell.until(lambda: self._are_decided(known), "an end of the registration")
+        await self._caught_up()
+        return {"ok": answer["code"] == "OK"} if within else answer
+
+    def _are_decided(self, known: Container[ClientID]) -> bool:
+        """Whether every registration but those known is over: a caller that gives up does not wait for that (DM-30)."""
+        kubelet = self._kubelet()
+        waiting = set(kubelet.state.clients.values()) if kubelet else set()
+        links = self._all_links()
+        return all(client in known or links[client].was_connected or client not in waiting for client in links)
 
     async def _do_register_two(self, plugins: tuple[str, str]) -> Any:
         first, second = (self._plugins[name] for name in plugins)
@@ -268,12 +279,12 @@ class Stage:
             await plugin.serve()
 
         answer, _ = await asyncio.gather(self._register(plugin.script.registration), later())
-        await self._caught_up_with(plugin)
+        await self._caught_up()
         return answer
 
-    async def _register(self, registration: Registration, timeout_s: float | None = None) -> dict[str, str]:
+    async def _register(self, registration: Registration, timeout: float | None = None) -> dict[str, str]:  # noqa: ASYNC109
         try:
-            await register(self._node.root.layout.registration_socket, registration, timeout_s)
+            await register(self._node.root.layout.registration_socket, registration, timeout)
         except RpcFailed as failure:
             return {"code": enum_name(failure.code), "message": failure.description}
         return {"code": "OK", "message": ""}
@@ -285,10 +296,10 @@ class Stage:
 
     async def _do_update(self, plugin: ScriptedPlugin, devices: Devices) -> None:
         plugin.send(devices)
-        await self._caught_up_with(plugin)
+        await self._caught_up()
 
     async def _do_update_many(self, plugin: ScriptedPlugin, count: int, length: int) -> None:
-        await self._do_update(plugin, read_devices([{"id": f"{number:0{length}}"} for number in range(count)]))
+        await self._do_update(plugin, tuple(Device(DeviceID(f"{number:0{length}}")) for number in range(count)))
 
     async def _do_set(self, plugin: ScriptedPlugin, spec: Mapping[str, Any]) -> None:
         plugin.change(spec)
@@ -410,7 +421,7 @@ class Stage:
 
     # --- the directory
 
-    async def _do_entry(self, kind: str, name: str, target: str | None = None, outside: str | None = None) -> None:
+    async def _do_entry(self, kind: str, name: str, target: str = "", outside: str | bool = False) -> None:
         directory.make_entry(self._folder, kind, name, target=target, outside=outside)
 
     async def _do_unlink(self, name: str) -> None:

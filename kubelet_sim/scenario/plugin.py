@@ -119,6 +119,8 @@ class ScriptedPlugin:
     async def stop(self) -> None:
         """Cut everything, as the death of the process does."""
         await self._server.stop()
+        self.streams.clear()  # The library ends their calls a little later.
+        self._changed()
 
     def change(self, changes: Mapping[str, Any]) -> None:
         """Replace keys of the script; a list in it counts for streams that open from now on. Raises `UsageError`."""
@@ -174,7 +176,8 @@ class ScriptedPlugin:
                 self._changed()
                 yield devices
         finally:
-            self.streams.remove(stream)
+            if stream in self.streams:
+                self.streams.remove(stream)
             self._changed()
 
     async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:

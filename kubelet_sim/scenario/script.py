@@ -77,7 +77,7 @@ class Script:
     version: str = API_VERSION
     endpoint: str | None = None
     """The socket name that it registers, if not `socket`."""
-    options: PluginOptions = PluginOptions()
+    options: PluginOptions = field(factory=PluginOptions)
     request_options: PluginOptions | None = None
     options_error: RpcFailed | None = None
     options_during: During = During()

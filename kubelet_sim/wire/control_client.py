@@ -22,6 +22,7 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire import control_messages, unix_socket
+from kubelet_sim.wire.control_address import no_node
 from kubelet_sim.wire.control_server import OPTIONS, SERVICE
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
@@ -113,7 +114,7 @@ class ControlClient:
             try:
                 probe.connect(os.fsencode(self._path))
             except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
-                raise TransportError(no_node_text(self._root)) from error
+                raise no_node(self._root) from error
             except OSError as error:
                 cause = error.strerror or str(error)
                 raise TransportError(f"cannot reach the node at {self._root}: {cause}") from error
@@ -163,11 +164,6 @@ class ControlClient:
             case grpc.StatusCode.UNIMPLEMENTED:
                 return TransportError(f"the node at {self._root} is of another version of kubelet-sim: restart it")
         return TransportError(f"the node at {self._root} failed: {text}")
-
-
-def no_node_text(root: Path) -> str:
-    """Return the one line for a root at which nobody answers."""
-    return f"no node answers at {root}: start one with `kubelet-sim run`"
 
 
 def _serialized(message: Any) -> bytes:

@@ -247,7 +247,7 @@ def test_the_grace_period_restarts_with_the_kubelet() -> None:
     after = _restart(bench, at_s=299.0)
 
     assert after.round(299.0 + GONE_S).answer.deleted == ()
-    assert after.round(299.0 + JUST_OVER_S).answer.deleted == (DEV,)
+    assert after.round(300.0 + GONE_S).answer.deleted == (DEV,)
 
 
 def test_a_left_over_number_admits_pods_without_devices() -> None:

@@ -277,11 +277,3 @@ def test_overhead_is_on_top() -> None:
 def test_amounts_are_rounded_up() -> None:
     """Thousandths of a cpu, and whole units of everything else. Rules: DM-80, DM-82"""
     assert requested(pod("p", {"cpu": "1u", "memory": "1.5", DEV: "1500m"})) == {"cpu": 1, "memory": 2, DEV: 2}
-
-
-@pytest.mark.xfail(strict=True, reason="requests are rounded one by one, the kubelet rounds their sum")
-def test_only_the_sum_is_rounded() -> None:
-    """Two halves of the smallest unit are one unit: a pod's requests are added before they are rounded. Rules: DM-80"""
-    wanted = pod_of("p", container("a", {"memory": "500m"}), container("b", {"memory": "500m"}))
-
-    assert requested(wanted) == {"memory": 1}

@@ -407,12 +407,13 @@ def test_a_hung_allocate_does_not_keep_the_node_from_stopping(short_root: Path) 
         others = asyncio.all_tasks() - {asyncio.current_task(), waiting}
         assert others == set()
 
+    waiting: asyncio.Task[None] | None = None
+
     async def within_time() -> None:
         nonlocal waiting
         waiting = asyncio.current_task()
         await asyncio.wait_for(whole(), 20)
 
-    waiting: asyncio.Task[None] | None = None
     asyncio.run(within_time())
 
 

@@ -1,0 +1,27 @@
+"""The command `demo`: the main job in one go."""
+
+from __future__ import annotations
+
+import click
+
+from kubelet_sim.cli.group import EXIT_INTERRUPTED
+from kubelet_sim.cli.options import debug
+
+
+@click.command()
+@debug
+@click.pass_context
+def demo(ctx: click.Context) -> None:
+    """Show the main job in a few seconds: a node, a device plugin, a pod, and what its container gets.
+
+    Everything happens in a directory of its own below /tmp; nothing of it is left at the end.
+
+    \b
+    Example: kubelet-sim demo
+    """  # noqa: D301
+    import asyncio
+
+    from kubelet_sim.cli.story import tell_story
+
+    if not asyncio.run(tell_story(click.echo)):
+        ctx.exit(EXIT_INTERRUPTED)

@@ -1,0 +1,214 @@
+"""The command `get`: lists of what is on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name
+from kubelet_sim.cli.text import escape_terminal
+
+if TYPE_CHECKING:
+    from kubelet_sim.model.views import NodeSnapshot
+
+ALIASES: Mapping[str, str] = {
+    "no": "node",
+    "nodes": "node",
+    "resource": "resources",
+    "device": "devices",
+    "plugin": "plugins",
+    "po": "pods",
+    "pod": "pods",
+    "allocation": "allocations",
+}
+KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations")
+
+
+def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """A callback: one of the kinds, for itself or an alias."""
+    kind = ALIASES.get(value, value)
+    if kind not in KINDS:
+        raise click.BadParameter(f"{value!r} is none of: {', '.join(KINDS)}")
+    return kind
+
+
+@click.command()
+@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("name", required=False)
+@namespace_option
+@output_option("table", "json", "yaml", "name")
+@common
+def get(kind: str, name: str | None, namespace: str, output: str, root: Path | None) -> None:
+    """List what is on the node.
+
+    NAME narrows the list: a resource for resources, devices and plugins, a pod for pods and allocations. Singular names
+    of the kinds are fine. Lists stay lists in JSON and YAML, however many entries they have.
+
+    \b
+    Examples: kubelet-sim get pods
+              kubelet-sim get devices example.com/gpu -o json
+    """  # noqa: D301
+    from kubelet_sim.cli.render import echo_lines, machine_text, node_document
+
+    with connected(root) as node:
+        snapshot = node.status()
+    if kind == "node":
+        if name is not None:
+            raise click.UsageError("there is one node, and it has no name")
+        if output in {"json", "yaml"}:
+            click.echo(machine_text(node_document(snapshot), output))
+        else:
+            click.echo("node" if output == "name" else node_table(snapshot))
+        return
+    views = select(snapshot, kind, name, namespace)
+    if output in {"json", "yaml"}:
+        click.echo(machine_text([document(view) for view in views], output))
+    elif output == "name":
+        echo_lines("\n".join(escape_terminal(f"{kind[:-1]}/{NAMES[kind](view)}") for view in views))
+    elif views:
+        click.echo(list_table(kind, views))
+    else:
+        click.echo(f"no {kind}", err=True)
+
+
+def select(snapshot: NodeSnapshot, kind: str, name: str | None, namespace: str = "default") -> list[Any]:
+    """The views of a kind, those of one resource or pod if it is named. Raises `UsageError` for a name there is not."""
+    from kubelet_sim.errors import UsageError
+
+    views, owner = _views(snapshot, kind)
+    if name is None:
+        return views
+    wanted = "/".join(split_name(name, namespace)) if kind in {"pods", "allocations"} else name
+    found = [view for view in views if owner(view) == wanted]
+    # A resource without devices and a pod without allocations exist all the same.
+    known = {"devices": "resources", "allocations": "pods"}.get(kind, kind)
+    others, owner = _views(snapshot, known)
+    names = sorted({owner(view) for view in others})
+    if not found and wanted not in names:
+        raise UsageError(f"no {known[:-1]} {wanted} on this node; there are: {', '.join(names) or 'none'}")
+    return found
+
+
+def _views(snapshot: NodeSnapshot, kind: str) -> tuple[list[Any], Callable[[Any], str]]:
+    """The views of a kind, and what each belongs to."""
+    match kind:
+        case "resources":
+            return list(snapshot.resources), lambda view: view.name
+        case "devices":
+            pairs = [(each.name, device) for each in snapshot.resources for device in each.devices]
+            return pairs, lambda pair: pair[0]
+        case "plugins":
+            return list(snapshot.plugins), lambda view: view.resource
+        case "pods":
+            return list(snapshot.pods), lambda view: f"{view.namespace}/{view.name}"
+    return list(snapshot.allocations), lambda view: view.pod
+
+
+def document(view: Any) -> Any:
+    """A view as JSON has it."""
+    from kubelet_sim.cli.render import plain
+    from kubelet_sim.model.views import AllocationView
+
+    if isinstance(view, tuple):
+        return {"resource": view[0]} | plain(view[1])
+    if isinstance(view, AllocationView):
+        return plain(view) | {"devices": [{"numa_node": node, "ids": list(ids)} for node, ids in view.devices]}
+    return plain(view)
+
+
+NAMES: Mapping[str, Callable[[Any], str]] = {
+    "resources": lambda view: view.name,
+    "devices": lambda pair: f"{pair[0]}/{pair[1].id}",
+    "plugins": lambda view: str(view.client),
+    "pods": lambda view: f"{view.namespace}/{view.name}",
+    "allocations": lambda view: f"{view.pod}/{view.container}/{view.resource}",
+}
+
+Columns = Sequence[tuple[str, Callable[[Any], Any]]]
+
+COLUMNS: Mapping[str, Columns] = {
+    "resources": (
+        ("NAME", lambda view: view.name),
+        ("HEALTHY", lambda view: view.healthy),
+        ("UNHEALTHY", lambda view: view.unhealthy),
+        ("ALLOCATED", lambda view: view.allocated),
+        ("CAPACITY", lambda view: view.node_capacity),
+        ("ALLOCATABLE", lambda view: view.node_allocatable),
+        ("ENDPOINT", lambda view: view.endpoint),
+    ),
+    "devices": (
+        ("RESOURCE", lambda pair: pair[0]),
+        ("DEVICE", lambda pair: pair[1].id),
+        ("HEALTHY", lambda pair: pair[1].is_healthy),
+        ("SENT AS", lambda pair: pair[1].health),
+        ("NUMA", lambda pair: ",".join(map(str, pair[1].numa_nodes))),
+        ("ALLOCATED", lambda pair: pair[1].is_allocated),
+        ("HELD BY", lambda pair: ", ".join(pair[1].holders)),
+    ),
+    "plugins": (
+        ("CLIENT", lambda view: view.client),
+        ("RESOURCE", lambda view: view.resource),
+        ("SOCKET", lambda view: view.socket_name),
+        ("STATE", lambda view: view.state),
+        ("LISTS", lambda view: view.has_stream),
+        ("PRE-START", lambda view: view.pre_start_required),
+        ("PREFERRED", lambda view: view.get_preferred_allocation_available),
+        ("REGISTERED", lambda view: f"{view.registered_at_s:.3f}s"),
+    ),
+    "pods": (
+        ("NAMESPACE", lambda view: view.namespace),
+        ("NAME", lambda view: view.name),
+        ("PHASE", lambda view: view.phase),
+        ("CONTAINERS", lambda view: ", ".join(f"{each.name}: {each.state}" for each in view.containers)),
+        ("REASON", lambda view: view.reason or next((c.reason for c in view.containers if c.message), "")),
+        ("MESSAGE", lambda view: view.message or next((c.message for c in view.containers if c.message), "")),
+    ),
+    "allocations": (
+        ("POD", lambda view: view.pod),
+        ("CONTAINER", lambda view: view.container),
+        ("RESOURCE", lambda view: view.resource),
+        ("DEVICES", lambda view: ", ".join(device for _, ids in view.devices for device in ids)),
+        ("NUMA", lambda view: ",".join(str(node) for node, _ in view.devices if node >= 0)),
+    ),
+}
+
+
+def list_table(kind: str, views: Sequence[Any]) -> str:
+    """The table of a kind."""
+    from kubelet_sim.cli.render import table_text
+
+    columns = COLUMNS[kind]
+    return table_text([title for title, _ in columns], [[_cell(of(view)) for _, of in columns] for view in views])
+
+
+def node_table(snapshot: NodeSnapshot) -> str:
+    """The node, and what the node object says of its resources."""
+    from kubelet_sim.cli.render import table_text
+
+    about = table_text(
+        ["KUBELET", "RESTARTS", "CLOCK", "TIME", "ROOT"],
+        [
+            [
+                snapshot.kubelet_version,
+                str(snapshot.incarnation - 1),
+                snapshot.clock,
+                f"{snapshot.now_s:.3f}s",
+                snapshot.root,
+            ]
+        ],
+    )
+    allocatable = dict(snapshot.allocatable)
+    rows = [[name, capacity, allocatable.get(name, "-")] for name, capacity in snapshot.capacity]
+    return f"{about}\n\n{table_text(['RESOURCE', 'CAPACITY', 'ALLOCATABLE'], rows)}"
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case None | "":
+            return "-"
+    return str(value)

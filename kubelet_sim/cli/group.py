@@ -1,0 +1,82 @@
+"""The group of all commands: how errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.errors import KubeletSimError, UsageError
+
+EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
+DEBUG = "kubelet_sim.debug"
+"""The key of the context's `meta` under which it says whether tracebacks are wanted."""
+
+
+class Finding(KubeletSimError):
+    """The command did its work, and what it found is not what was asked for."""
+
+
+class Commands(click.Group):
+    """A group whose commands may raise our errors."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002 - click's signature
+        **extra: Any,
+    ) -> Any:
+        """Run a command. Errors of click's own are one line, too, and a Ctrl-C is none at all."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            complain(_one_line(error))
+            code = EXIT_MISUSE
+        except click.Abort:
+            code = EXIT_INTERRUPTED
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of the context; what it raises ends with the exit code of its kind."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last one to see it
+            if ctx.meta.get(DEBUG):
+                traceback.print_exc()
+            complain(str(error) if isinstance(error, KubeletSimError) else _surprise(error))
+            ctx.exit(exit_code(error))
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code for an error that a command raised."""
+    match error:
+        case Finding():
+            return EXIT_FINDINGS
+        case UsageError():
+            return EXIT_MISUSE
+    return EXIT_COULD_NOT_RUN
+
+
+def complain(text: str) -> None:
+    """Write one line to stderr."""
+    click.echo(f"error: {escape_terminal(text)}", err=True)
+
+
+def _one_line(error: click.ClickException) -> str:
+    text = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    return f"{text} (see {context.command_path} --help)" if context is not None else text
+
+
+def _surprise(error: Exception) -> str:
+    return f"this should not have happened: {type(error).__name__}: {error} (--debug shows where)"

@@ -1,0 +1,56 @@
+"""The entry point: every command in its place."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+
+from kubelet_sim import __version__
+from kubelet_sim.cli.demo import demo
+from kubelet_sim.cli.get import get
+from kubelet_sim.cli.group import Commands
+from kubelet_sim.cli.node import advance, restart, trace
+from kubelet_sim.cli.options import debug
+from kubelet_sim.cli.plugins import exec_
+from kubelet_sim.cli.pods import apply, container_spec, delete, wait
+from kubelet_sim.cli.run import run
+
+PROGRAM = "kubelet-sim"
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@debug
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """A kubelet's device manager without a cluster, for people who write device plugins.
+
+    \b
+    See it work:     kubelet-sim demo
+    Start a node:    kubelet-sim run
+    Run a plugin:    kubelet-sim exec -- ./my-plugin
+    Run a pod:       kubelet-sim apply -f pod.yaml
+    See its devices: kubelet-sim container-spec my-pod
+
+    Exit codes: 0 clean, 1 findings (a wait that was not met), 2 misuse, 3 could not run.
+    """  # noqa: D301 - `\b` is for click: the lines stay as they are
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for _command in (demo, run, exec_, apply, wait, get, container_spec, delete, restart, advance, trace):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no reason to fail
+    cli(prog_name=PROGRAM)

@@ -1,0 +1,123 @@
+"""What several commands have in common: options, kinds of values, and the way to the running node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kubelet_sim.cli.group import DEBUG
+
+if TYPE_CHECKING:
+    from kubelet_sim.wire.control_client import ControlClient
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ROOT_VARIABLE = "KUBELET_SIM_ROOT"
+_LONGEST_S = 10**9
+_UNITS = {
+    "h": Fraction(3600),
+    "m": Fraction(60),
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
+_NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+_PART = re.compile(rf"({_NUMBER})(h|ms|m|s|us|µs|ns)")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def common(command: F) -> F:
+    """Add `--root` and `--debug`."""
+    root = click.option(
+        "--root",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar=ROOT_VARIABLE,
+        metavar="DIR",
+        help=f"The node's root directory. Else ${ROOT_VARIABLE}, else a run directory of your own.",
+    )
+    return root(debug(command))
+
+
+def debug(command: F) -> F:
+    """Add `--debug`."""
+
+    def note(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+        if value:
+            ctx.meta[DEBUG] = True
+
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=note, help="Show tracebacks of errors, too."
+    )(command)
+
+
+def output_option(*forms: str) -> Callable[[F], F]:
+    """Add `-o` with these forms, of which the first is the default."""
+    return click.option(
+        "-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True, help="The form of the output."
+    )
+
+
+def namespace_option(command: F) -> F:
+    """Add `-n`."""
+    return click.option(
+        "-n", "--namespace", default="default", show_default=True, help="The namespace, unless NAME is NAMESPACE/NAME."
+    )(command)
+
+
+def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str) -> float:
+    """A callback for parameters that are durations."""
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def parse_duration(text: str) -> float:
+    """The seconds of `1h30m`, `10s`, `500ms`, or of a plain number. Raises `ValueError` with what was expected."""
+    if re.fullmatch(_NUMBER, text, re.ASCII):
+        seconds = Fraction(text.rstrip("."))
+    elif _DURATION.fullmatch(text):
+        seconds = sum(
+            (Fraction(number.rstrip(".")) * _UNITS[unit] for number, unit in _PART.findall(text)), start=Fraction(0)
+        )
+    else:
+        raise ValueError(f"{text!r} is no duration such as 10s, 5m, 1h30m, 500ms, or a number of seconds")
+    if seconds > _LONGEST_S:
+        raise ValueError(f"{text!r} is too long")
+    return float(seconds)
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds for people, as short as they can be: `90s`, `0.5s`."""
+    return f"{seconds:g}s" if seconds < 10**5 else f"{seconds:.0f}s"
+
+
+def split_name(name: str, namespace: str = "default") -> tuple[str, str]:
+    """Namespace and name of a pod that is named as `NAME` or `NAMESPACE/NAME`."""
+    before, slash, after = name.partition("/")
+    return (before, after) if slash else (namespace, name)
+
+
+def root_path(root: Path | None) -> Path:
+    """The root directory that is meant, absolute. Raises `UsageError` if there is no default."""
+    if root is None:
+        from kubelet_sim.node.root import default_root
+
+        root = default_root()
+    return root.resolve()
+
+
+def connected(root: Path | None) -> ControlClient:
+    """The way to the running node, to be opened as a context. Raises `TransportError` there if there is no node."""
+    from kubelet_sim.node.layout import RootLayout
+    from kubelet_sim.wire.control_client import ControlClient
+
+    path = root_path(root)
+    return ControlClient(RootLayout(path).control_socket, path)

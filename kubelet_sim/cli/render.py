@@ -1,0 +1,122 @@
+"""Values of the model on a terminal, as JSON and as YAML.
+
+Tables are for eyes: foreign text is escaped, markup in it is text. JSON and YAML are for programs: plain ASCII, foreign
+text whole, by the escapes of the format.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.text import escape_terminal
+
+if TYPE_CHECKING:
+    from kubelet_sim.model.response import ContainerSpec
+    from kubelet_sim.model.views import NodeSnapshot
+    from kubelet_sim.transcript import Record
+
+Row = Sequence[str]
+_UNBOUNDED = 1_000_000
+"""Columns of a file: nothing is cut or wrapped there."""
+_COLOURS = {
+    "yes": "green",
+    "Running": "green",
+    "live": "green",
+    "Failed": "red",
+    "failed": "red",
+    "stopped": "red",
+    "Pending": "yellow",
+    "placeholder": "yellow",
+}
+
+
+def plain(value: Any) -> Any:
+    """The value in what JSON has: mappings, lists, text, numbers. Frozen values become mappings."""
+    from attrs import fields, has
+
+    if has(type(value)):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(type(value))}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def machine_text(value: Any, form: str) -> str:
+    """The value as `json` or `yaml`, without line end."""
+    if form == "json":
+        return json.dumps(plain(value), indent=2)
+    import yaml
+
+    text: str = yaml.safe_dump(plain(value), sort_keys=False, allow_unicode=False, width=float("inf"))
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def json_line(record: Record) -> str:
+    """A record as one JSON object on one line."""
+    return json.dumps(plain(record) | {"level": record.level.value})
+
+
+def spec_document(spec: ContainerSpec) -> dict[str, Any]:
+    """The container spec with its variables and annotations as mappings."""
+    return {**plain(spec), "envs": dict(spec.envs), "annotations": dict(spec.annotations)}
+
+
+def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
+    """The node without what lives on it."""
+    document = plain(snapshot)
+    for part in ("resources", "plugins", "pods", "allocations"):
+        del document[part]
+    return {**document, "capacity": dict(snapshot.capacity), "allocatable": dict(snapshot.allocatable)}
+
+
+def table_text(header: Row, rows: Sequence[Row]) -> str:
+    """Columns side by side. As wide as the terminal, where long texts are folded; as wide as they are anywhere else."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    is_terminal = sys.stdout.isatty()
+    # `width` is set for files only: rich would ask the environment, and cut.
+    console = Console(width=None if is_terminal else _UNBOUNDED, markup=False, emoji=False, highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), collapse_padding=True)
+    for title in header:
+        table.add_column(Text(title, style="bold"), overflow="fold", no_wrap=not is_terminal)
+    for row in rows:
+        table.add_row(*(Text(cell := escape_terminal(each), style=_COLOURS.get(cell, "")) for each in row))
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def spec_text(spec: ContainerSpec) -> str:
+    """A container spec for eyes, a section for each of its parts that has anything."""
+    sections = (
+        ("Environment", [f"{name}={value}" for name, value in spec.envs]),
+        ("Mounts", [_mapped(m.host_path, m.container_path, "ro" if m.read_only else "rw") for m in spec.mounts]),
+        ("Devices", [_mapped(d.host_path, d.container_path, d.permissions) for d in spec.devices]),
+        ("Annotations", [f"{name}: {value}" for name, value in spec.annotations]),
+        ("CDI devices", list(spec.cdi_devices)),
+    )
+    lines = []
+    for title, entries in sections:
+        if entries:
+            lines.append(f"{title}:")
+            lines.extend(f"  {escape_terminal(entry)}" for entry in entries)
+    return "\n".join(lines) or "Nothing: no device plugin had a say in this container."
+
+
+def _mapped(host_path: str, container_path: str, mode: str) -> str:
+    return f"{host_path} -> {container_path} ({mode or 'no permissions'})"
+
+
+def echo_lines(text: str) -> None:
+    """Write lines that are fit for a terminal; nothing for none."""
+    if text:
+        click.echo(text)

@@ -1,0 +1,70 @@
+"""The command `run`: a node that serves until it is stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kubelet_sim.cli.options import common, root_path
+
+
+@click.command()
+@click.option("--numa", type=click.IntRange(1, 1024), default=1, show_default=True, help="How many NUMA nodes it has.")
+@click.option(
+    "--clock",
+    type=click.Choice(["real", "manual"]),
+    default="real",
+    show_default=True,
+    help="Whether time passes by itself, or by `kubelet-sim advance`.",
+)
+@click.option(
+    "--socket-appears",
+    type=click.Choice(["bind", "rename"]),
+    default="rename",
+    show_default=True,
+    help="How kubelet.sock comes into being: as the kubelet does it, or such that a plugin can dial at once.",
+)
+@click.option(
+    "--kubelet-version", default="1.36", show_default=True, metavar="VERSION", help="Which kubelet it behaves like."
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Written when the node listens, removed when it ends: JSON with root, registration_socket and pid.",
+)
+@common
+def run(
+    root: Path | None,
+    numa: int,
+    clock: str,
+    socket_appears: str,
+    kubelet_version: str,
+    ready_file: Path | None,
+) -> None:
+    """Start a node and let it serve until Ctrl-C or SIGTERM.
+
+    One line tells each thing that happens. Devices of the node are what plugins bring: run one with `kubelet-sim exec` in
+    another terminal, or point a plugin at the directory `device-plugins` below the root.
+
+    \b
+    Example: kubelet-sim run --clock manual
+    """  # noqa: D301
+    import asyncio
+
+    from kubelet_sim.cli.lines import LineWriter, standard_output
+    from kubelet_sim.cli.serving import serve
+    from kubelet_sim.node.clock import ManualClock
+    from kubelet_sim.node.config import NodeConfig, SocketAppears
+    from kubelet_sim.profiles import profile_of
+
+    config = NodeConfig(
+        root=root_path(root),
+        profile=profile_of(kubelet_version),
+        numa_nodes=numa,
+        socket_appears=SocketAppears(socket_appears),
+        has_control_socket=True,
+    )
+    with LineWriter(standard_output()) as lines:
+        asyncio.run(serve(config, ManualClock() if clock == "manual" else None, lines.line, ready_file))

@@ -1,0 +1,114 @@
+"""A node that runs for the command line: its life between start and signal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kubelet_sim import __version__
+from kubelet_sim.cli.lines import record_line
+from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.errors import UsageError
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.node import Node
+from kubelet_sim.node.ports import Clock
+from kubelet_sim.transcript import Record
+
+
+async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], ready_file: Path | None) -> None:
+    """Run a node until a signal asks for its end; nothing but its checkpoint is left then.
+
+    Args:
+        config: how it is to be.
+        clock: its time; the machine's if not given.
+        line: takes each line for people.
+        ready_file: is there while the node listens.
+
+    Raises:
+        UsageError: the root or the ready file cannot be used.
+        TransportError: the node could not start.
+    """
+    stopping = stop_signals()
+    node = Node(config, clock=clock)
+    await node.start()
+    try:
+        layout = node.root.layout
+        for text in greeting(config, layout):
+            line(text)
+
+        def tell(record: Record) -> None:
+            line(record_line(record))
+
+        for record in node.transcript:
+            tell(record)
+        node.transcript.listen(tell)
+        with ready(ready_file, layout):
+            await stopping.wait()
+            line("stopping")
+    finally:
+        await node.stop()
+    line("stopped; nothing runs any more, the checkpoint is kept")
+
+
+def stop_signals() -> asyncio.Event:
+    """An event that SIGINT, SIGTERM and the end of the terminal set, as long as the loop runs."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Under nohup, the end of the terminal is to be survived.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stopping.set)
+    return stopping
+
+
+def greeting(config: NodeConfig, layout: RootLayout) -> list[str]:
+    """What a user has to know first."""
+    root = shlex.quote(str(layout.path))
+    return [
+        escape_terminal(text)
+        for text in (
+            f"kubelet-sim {__version__}, a node with the device manager of kubelet {config.profile.stands_for}",
+            f"root:                 {layout.path}",
+            f"registration socket:  {layout.registration_socket}",
+            f"run a plugin:         kubelet-sim exec --root {root} -- CMD",
+            f"look at the node:     kubelet-sim get pods --root {root}",
+            "stop:                 Ctrl-C",
+        )
+    ]
+
+
+@contextlib.contextmanager
+def ready(path: Path | None, layout: RootLayout) -> Iterator[None]:
+    """Have the ready file there, whole from its first moment. Raises `UsageError` if it cannot be written."""
+    if path is None:
+        yield
+        return
+    facts = {
+        "root": str(layout.path),
+        "registration_socket": str(layout.registration_socket),
+        "pid": os.getpid(),
+    }
+    path = path.absolute()
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(facts) + "\n", encoding="ascii")
+        ours = temporary.stat()
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise UsageError(f"cannot write the ready file {path}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        # Another node may have been told to use the same file.
+        with contextlib.suppress(OSError):
+            if os.path.samestat(path.lstat(), ours):
+                path.unlink()

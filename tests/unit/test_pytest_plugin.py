@@ -1,0 +1,91 @@
+"""The fixtures that users get, used as users use them: from a test file that knows only their names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+USES = """
+import pytest
+from kubelet_sim.manifests import pod_from_mapping
+
+
+def pod(name, count):
+    container = {"name": "main", "image": "busybox", "resources": {"limits": {"example.com/dev": count}}}
+    return pod_from_mapping({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]},
+    })
+
+
+def test_a_pod_gets_devices(kubelet, fake_plugin):
+    plugin = fake_plugin("example.com/dev", devices=["a", "b"], allocate={"envs": {"IDS": "{ids}"}})
+    kubelet.admit(pod("one", 2))
+    kubelet.wait_for(lambda node: node.pods[0].phase == "Running")
+    assert kubelet.container_spec("one").envs == (("IDS", "a,b"),)
+    assert plugin.calls() == [{"rpc": "Allocate", "requests": 1, "ids": ["a", "b"]}]
+
+
+def test_five_minutes_pass_at_once(kubelet, manual_clock, fake_plugin):
+    plugin = fake_plugin("example.com/dev")
+    kubelet.status_round()
+    plugin.stop()
+    kubelet.wait_for(lambda node: node.resources[0].endpoint == "stopped")
+    kubelet.advance(311)
+    assert manual_clock.now() == 311
+    assert kubelet.status().resources[0].node_capacity == "0"
+
+
+def test_devices_break_and_mend(kubelet, fake_plugin):
+    plugin = fake_plugin("example.com/dev", devices=["a"])
+    plugin.send({"id": "a", "health": "Unhealthy"})
+    assert kubelet.status().resources[0].healthy == 0
+    plugin.send("a", "b")
+    assert kubelet.status().resources[0].healthy == 2
+    plugin.end_streams("Unavailable", "going away")
+    kubelet.wait_for(lambda node: node.resources[0].endpoint == "stopped")
+
+
+def test_several_kubelets(make_kubelet):
+    first, second = make_kubelet(), make_kubelet()
+    assert first.registration_socket != second.registration_socket
+    first.restart()
+    assert first.status().incarnation == 2
+    assert second.status().incarnation == 1
+
+
+class TestWithChoices:
+    @pytest.fixture
+    def kubelet_sim_config(self):
+        return {"runs_containers": False}
+
+    def test_the_config_is_used(self, kubelet, fake_plugin):
+        fake_plugin("example.com/dev")
+        kubelet.admit(pod("one", 1))
+        assert kubelet.status().pods[0].containers[0].state == "waiting"
+        assert kubelet.prepare("one", "main") is not None
+"""
+
+
+def test_the_fixtures_work(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's tests pass with nothing but the fixtures, and no thread or socket is left to warn about."""
+    pytester.makepyfile(USES)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")  # installed or not, once
+    result = pytester.runpytest_subprocess(*by_module, "-W", "error", "-q")
+    result.assert_outcomes(passed=5)
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    """Loading the plugin, which every pytest run of a user's project does, imports neither gRPC nor our own rooms."""
+    code = (
+        "import sys, kubelet_sim.pytest_plugin;"
+        "heavy = {'grpc', 'google.protobuf', 'click', 'rich', 'yaml', 'attrs', 'kubelet_sim.node', 'kubelet_sim.core'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("[]", "['attrs']")  # pytest itself may bring attrs
