@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[2]
 
 USES = """
 import pytest
