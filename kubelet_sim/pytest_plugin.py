@@ -74,7 +74,8 @@ def kubelet(make_kubelet: MakeKubelet, manual_clock: ManualClock) -> SyncNode:
 @pytest.fixture
 def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
     """Start plugins that do as they are told: `fake_plugin("example.com/dev", devices=["a", "b"])`, registered with
-    `kubelet` and listed when the call returns; each is stopped when the test ends."""
+    `kubelet` and listed when the call returns; each is stopped when the test ends.
+    """
     from kubelet_sim.testing.fake_plugin import FakePlugin
 
     with ExitStack() as stack:
@@ -89,6 +90,6 @@ def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
 
 def _short_folder(stack: ExitStack) -> Path:
     """A Unix socket path ends at 107 bytes; pytest's own temporary folders are longer."""
-    path = tempfile.mkdtemp(prefix="ks-", dir="/tmp")  # noqa: S108 - mkdtemp makes it ours alone
+    path = tempfile.mkdtemp(prefix="ks-", dir="/tmp")
     stack.callback(shutil.rmtree, path, ignore_errors=True)
     return Path(path)

@@ -160,7 +160,7 @@ def _through(endpoint: Endpoint, chosen: tuple[DeviceID, ...]) -> Walk[AllocateA
     return (yield from ask(CallAllocate(endpoint.client, chosen)))
 
 
-def _record(  # noqa: PLR0913 - these six are one line of the books
+def _record(
     context: Context,
     pod: Pod,
     container: Container,

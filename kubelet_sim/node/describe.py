@@ -31,7 +31,7 @@ Words = tuple[str, str, tuple[str, ...]]
 _NODE = "node"
 
 
-def fact_text(fact: object, state: State) -> Words:  # noqa: PLR0911 - one line a fact
+def fact_text(fact: object, state: State) -> Words:
     """What a fact says."""
     match fact:
         case DevicesListed(client, devices):

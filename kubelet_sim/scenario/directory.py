@@ -97,8 +97,17 @@ def put_checkpoint(
     off: int = 0,
     foreign: bool = False,
 ) -> None:
-    """Write the file: a text as it is, or a document with its checksum plus `off`, in our style or another's."""
-    path.write_text(_document_text(entries, registered, off, foreign) if text is None else text, encoding="utf-8")
+    """Write the file: a text as it is, or a document with its checksum plus `off`, in our style or another's.
+
+    Raises `UsageError`.
+    """
+    try:
+        written = _document_text(entries, registered, off, foreign) if text is None else text
+        path.write_text(written, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the checkpoint cannot be written: {error.strerror}") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f"these cannot be the entries of a checkpoint: {error}") from error
 
 
 def _document_text(
@@ -128,7 +137,10 @@ def _in_another_style(plain: Any) -> Any:
 
 
 def _entry(entry: CheckpointEntry) -> dict[str, Any]:
-    envs = decode_container_response(entry.allocate_response or b"").envs
+    try:
+        envs = decode_container_response(entry.allocate_response or b"").envs
+    except ValueError:  # no response: a start leaves such an entry out
+        envs = {}
     return {
         "pod": entry.pod_uid,
         "container": entry.container,
@@ -140,21 +152,17 @@ def _entry(entry: CheckpointEntry) -> dict[str, Any]:
 
 def _read_entry(given: Mapping[str, Any]) -> CheckpointEntry:
     devices, response = given.get("DeviceIDs"), given.get("AllocResp")
-    try:
-        return CheckpointEntry(
-            pod_uid=given.get("PodUID", ""),
-            container=given.get("ContainerName", ""),
-            resource=given.get("ResourceName", ""),
-            devices=None
-            if devices is None
-            else {int(node): None if ids is None else tuple(ids) for node, ids in devices.items()},
-            allocate_response=None if response is None else b64decode(response),
-        )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UsageError(f"a checkpoint entry cannot be read: {error}") from error
+    by_numa = {int(node): None if ids is None else tuple(ids) for node, ids in (devices or {}).items()}
+    return CheckpointEntry(
+        pod_uid=given.get("PodUID", ""),
+        container=given.get("ContainerName", ""),
+        resource=given.get("ResourceName", ""),
+        devices=None if devices is None else by_numa,
+        allocate_response=None if response is None else b64decode(response),
+    )
 
 
-def _outside_name(name: str, target: str, outside: str | bool) -> str:
+def _outside_name(name: str, target: str, outside: str | bool) -> str:  # noqa: FBT001 - a name, or just yes
     return outside if isinstance(outside, str) else target or name
 
 

@@ -6,21 +6,24 @@ Whatever is wrong with a file is said as `UsageError` that names file, story and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from attrs import field, frozen
 
-from kubelet_sim.errors import RpcFailed, UsageError
+from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.scenario import values
 from kubelet_sim.scenario.script import Script, read_devices, read_script, read_status
+from kubelet_sim.scenario.values import Keys, Reader
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 SCOPES = ("container", "pod")
+ENTRY_KINDS = ("file", "directory", "fifo", "socket", "link", "outside-socket")
 NO_EXPECTATION = object()
 """`Step.expect` of a step that says nothing of what should come."""
 
@@ -82,13 +85,14 @@ def story_from_mapping(document: object, *, source: str = "", number: int = 1) -
     """One story. `number` names it in errors as long as it has no name. Raises `UsageError`."""
     where = source or "story"
     try:
-        given = _mapping(document, "a story", ("name", "rules", "node", "plugins", "steps"))
-        name = _text(given.get("name", f"story {number}"))
+        given = Keys(document, "a story")
+        name = given.take("name", values.text, f"story {number}")
         where = f"{where}: {name}"
-        plugins = {who: _script(who, script) for who, script in _mapping(given.get("plugins", {}), "plugins").items()}
-        rules = tuple(_text(rule) for rule in _list(given.get("rules", [])))
-        node = _node(given.get("node", {}))
-        items = _list(given.get("steps", []))
+        rules = given.take("rules", values.texts, ())
+        node = given.take("node", _node, NodeSpec())
+        plugins = given.take("plugins", _plugins, _NOTHING)
+        items = given.take("steps", values.items, [])
+        given.end()
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     steps = []
@@ -112,108 +116,63 @@ def _documents(text: str, source: str) -> list[Any]:
     return [value for _, value in read_documents(text, source)]
 
 
-def _script(name: str, source: object) -> Script:
-    try:
-        return read_script(source)
-    except UsageError as error:
-        raise UsageError(f"plugin {name}: {error}") from error
+def _plugins(source: object) -> Mapping[str, Script]:
+    plugins = {}
+    for name, script in values.mapping(source).items():
+        try:
+            plugins[name] = read_script(script)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from error
+    return MappingProxyType(plugins)
 
 
 def _node(source: object) -> NodeSpec:
-    given = _mapping(source, "node", ("numa", "policy", "scope", "options"))
-    numa = tuple(_integer(node) for node in _list(given.get("numa", [0])))
-    policy = _one_of(given.get("policy", "none"), POLICIES)
-    scope = _one_of(given.get("scope", "container"), SCOPES)
-    return NodeSpec(numa, policy, scope, MappingProxyType(dict(_mapping(given.get("options") or {}, "options"))))
+    given = Keys(source, "node")
+    node = NodeSpec(
+        given.take("numa", _integers, (0,)),
+        given.take("policy", values.one_of(POLICIES), "none"),
+        given.take("scope", values.one_of(SCOPES), "container"),
+        given.take("options", _any_mapping, _NOTHING),
+    )
+    given.end()
+    return node
 
 
 def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
-    given = _mapping(source, "a step")
-    if "do" not in given:
-        raise UsageError("the step has no `do`")
-    do = _one_of(given["do"], tuple(VERBS))
+    given = Keys(source, "a step")
+    do = given.take("do", values.one_of(tuple(VERBS)))
     verb = VERBS[do]
-    known = {**verb.required, **verb.optional}
-    for key in given:
-        if key not in known and key not in ("do", "expect"):
-            raise UsageError(f"`{do}` has no key {key!r}; it may have: {', '.join(known) or 'none'}")
-    arguments = {}
-    for key, read in known.items():
-        if key in given:
-            arguments[key] = _argument(key, read, given[key])
-        elif key in verb.required:
-            raise UsageError(f"`{do}` needs the key {key!r}")
+    given.take("expect", lambda value: value, None)
+    arguments = {key: given.take(key, read) for key, read in verb.required.items()}
+    for key, read in verb.optional.items():
+        if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
+            arguments[key] = value
+    given.end()
     for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
         if name is not None and name not in plugins:
             raise UsageError(f"there is no plugin {name!r}; there are: {', '.join(plugins) or 'none'}")
-    return Step(number, do, MappingProxyType(arguments), given.get("expect", NO_EXPECTATION))
+    return Step(number, do, MappingProxyType(arguments), given.whole.get("expect", NO_EXPECTATION))
 
 
-def _argument(key: str, read: Reader, value: object) -> Any:
-    try:
-        return read(value)
-    except UsageError as error:
-        raise UsageError(f"{key}: {error}") from error
-
+_LEFT_OUT = object()
 
 # ------------------------------------------------------------------------------------------------------------- values
 
 
-def _mapping(value: object, what: str, known: tuple[str, ...] | None = None) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"expected a mapping for {what}, not {value!r}")
-    for key in value:
-        if not isinstance(key, str) or (known is not None and key not in known):
-            raise UsageError(f"{what} has no key {key!r}; it may have: {', '.join(known or ('text keys',))}")
-    return value
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise UsageError(f"expected a list, not {value!r}")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"expected text, not {value!r}")
-    return value
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"expected an integer, not {value!r}")
-    return value
-
-
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"expected true or false, not {value!r}")
-    return value
-
-
-def _seconds(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"expected seconds, not {value!r}")
-    return float(value)
-
-
-def _one_of(value: object, known: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise UsageError(f"expected one of {', '.join(known)}, not {value!r}")
-    return value
-
-
 def _pod(value: object) -> Pod:
-    return pod_from_mapping(_mapping(value, "a pod"), api_checks=False)
+    return pod_from_mapping(values.mapping(value), api_checks=False)
 
 
 def _any_mapping(value: object) -> Mapping[str, Any]:
-    return MappingProxyType(dict(_mapping(value, "this")))
+    return MappingProxyType(dict(values.mapping(value)))
 
 
 def _any_list(value: object) -> tuple[Any, ...]:
-    return tuple(_list(value))
+    return tuple(values.items(value))
+
+
+def _integers(value: object) -> tuple[int, ...]:
+    return tuple(values.integer(item) for item in values.items(value))
 
 
 def _two_names(value: object) -> tuple[str, str]:
@@ -230,24 +189,14 @@ def _running(value: object) -> tuple[tuple[str, str], ...]:
                 return uid, container
         raise UsageError(f"expected [pod uid, container], not {item!r}")
 
-    return tuple(pair(item) for item in _list(value))
-
-
-def _entry_kind(value: object) -> str:
-    return _one_of(value, ("file", "directory", "fifo", "socket", "link", "outside-socket"))
+    return tuple(pair(item) for item in values.items(value))
 
 
 def _text_or_truth(value: object) -> str | bool:
-    return value if isinstance(value, bool) else _text(value)
-
-
-def _status(value: object) -> RpcFailed:
-    return read_status(value)
+    return value if isinstance(value, bool) else values.text(value)
 
 
 # -------------------------------------------------------------------------------------------------------------- verbs
-
-Reader = Callable[[Any], Any]
 
 
 @frozen
@@ -258,15 +207,15 @@ class Verb:
     optional: Mapping[str, Reader] = field(factory=dict, hash=False)
 
 
-_PLUGIN: Mapping[str, Reader] = {"plugin": _text}
-_POD: Mapping[str, Reader] = {"pod": _text}
-_START: Mapping[str, Reader] = {"running": _running, "ready": _truth}
-_IN_CONTAINER: Mapping[str, Reader] = {"pod": _text, "container": _text}
+_PLUGIN: Mapping[str, Reader] = {"plugin": values.text}
+_POD: Mapping[str, Reader] = {"pod": values.text}
+_START: Mapping[str, Reader] = {"running": _running, "ready": values.truth}
+_IN_CONTAINER: Mapping[str, Reader] = {"pod": values.text, "container": values.text}
 
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {
         "serve": Verb(_PLUGIN),
-        "register": Verb(_PLUGIN, {"nowait": _truth}),
+        "register": Verb(_PLUGIN, {"nowait": values.truth}),
         "reserve": Verb(_PLUGIN),
         "update": Verb({**_PLUGIN, "devices": read_devices}),
         "set": Verb({**_PLUGIN, "spec": _any_mapping}),
@@ -274,45 +223,48 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "drop": Verb(_PLUGIN),
         "pause": Verb(),
         "restart": Verb({}, _START),
-        "ready": Verb({"value": _truth}),
+        "ready": Verb({"value": values.truth}),
         "admit": Verb({"pod": _pod}),
         "remove": Verb(_POD),
         "remove-if-active": Verb(_POD),
         "reclaim": Verb(),
         "container": Verb(_IN_CONTAINER),
         "capacity": Verb(),
-        "advance": Verb({"seconds": _seconds}),
+        "advance": Verb({"seconds": values.seconds}),
         "allocated": Verb(_POD),
         "allocated-count": Verb(_POD),
         "in-use": Verb(),
         "state": Verb(),
         "status": Verb(_POD),
         "affinity": Verb(_IN_CONTAINER),
-        "calls": Verb(_PLUGIN, {"counts": _truth}),
+        "calls": Verb(_PLUGIN, {"counts": values.truth}),
         "kill": Verb(),
         "start": Verb({}, _START),
-        "entry": Verb({"kind": _entry_kind, "name": _text}, {"target": _text, "outside": _text_or_truth}),
-        "unlink": Verb({"name": _text}),
-        "ls": Verb({}, {"name": _text}),
+        "entry": Verb(
+            {"kind": values.one_of(ENTRY_KINDS), "name": values.text},
+            {"target": values.text, "outside": _text_or_truth},
+        ),
+        "unlink": Verb({"name": values.text}),
+        "ls": Verb({}, {"name": values.text}),
         "checkpoint": Verb(),
         "put-checkpoint": Verb(
             {},
             {
-                "text": _text,
+                "text": values.text,
                 "entries": _any_list,
                 "registered": _any_mapping,
-                "off": _integer,
-                "foreign": _truth,
+                "off": values.integer,
+                "foreign": values.truth,
             },
         ),
-        "register-as": Verb(_PLUGIN, {"over": _any_mapping, "timeout": _seconds}),
+        "register-as": Verb(_PLUGIN, {"over": _any_mapping, "timeout": values.seconds}),
         "register-two": Verb({"plugins": _two_names}),
         "register-early": Verb(_PLUGIN),
         "seen": Verb(_PLUGIN),
         "streams": Verb(_PLUGIN),
         "end-first-stream": Verb(_PLUGIN),
-        "fail-stream": Verb({**_PLUGIN, "error": _status}),
-        "update-many": Verb({**_PLUGIN, "count": _integer, "length": _integer}),
+        "fail-stream": Verb({**_PLUGIN, "error": read_status}),
+        "update-many": Verb({**_PLUGIN, "count": values.integer, "length": values.integer}),
     }
 )
 """Every step there is."""

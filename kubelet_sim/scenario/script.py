@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import field, frozen
 
@@ -12,9 +12,10 @@ from kubelet_sim.errors import RpcFailed, UsageError
 from kubelet_sim.model.device import HEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, PluginOptions, Registration
+from kubelet_sim.scenario import values
+from kubelet_sim.scenario.values import Keys
 from kubelet_sim.wire.status import go_name_of
 
-T = TypeVar("T")
 Devices = tuple[Device, ...]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -101,13 +102,13 @@ class Script:
 
 def read_script(source: object) -> Script:
     """The script that a mapping describes. Raises `UsageError` naming the key that is wrong."""
-    given = _Mapping(source, "the script")
+    given = Keys(source, "the script")
     script = Script(
-        resource=ResourceName(given.take("resource", _text)),
-        socket=given.take("socket", _text),
+        resource=ResourceName(given.take("resource", values.text)),
+        socket=given.take("socket", values.text),
         devices=given.take("devices", read_devices, None),
-        version=given.take("version", _text, API_VERSION),
-        endpoint=given.take("endpoint", _text, None),
+        version=given.take("version", values.text, API_VERSION),
+        endpoint=given.take("endpoint", values.text, None),
         options=given.take("options", _options, PluginOptions()),
         request_options=given.take("request_options", _options, None),
         options_error=given.take("options_error", read_status, None),
@@ -124,7 +125,7 @@ def read_script(source: object) -> Script:
 
 def read_devices(value: object) -> Devices:
     """A list of `{"id", "health", "numa"}`; without `numa` a device has no topology. Raises `UsageError`."""
-    return tuple(_device(item) for item in _list(value))
+    return tuple(_device(item) for item in values.items(value))
 
 
 def read_status(value: object) -> RpcFailed:
@@ -139,49 +140,49 @@ def read_status(value: object) -> RpcFailed:
 
 
 def _device(value: object) -> Device:
-    given = _Mapping(value, "a device")
-    numa = given.take("numa", _list, None)
-    topology = None if numa is None else tuple(NumaNode(_integer(node)) for node in numa)
-    device = Device(DeviceID(given.take("id", _text)), given.take("health", _text, HEALTHY), topology)
+    given = Keys(value, "a device")
+    numa = given.take("numa", values.items, None)
+    topology = None if numa is None else tuple(NumaNode(values.integer(node)) for node in numa)
+    device = Device(DeviceID(given.take("id", values.text)), given.take("health", values.text, HEALTHY), topology)
     given.end()
     return device
 
 
 def _options(value: object) -> PluginOptions:
-    given = _Mapping(value, "options")
+    given = Keys(value, "options")
     options = PluginOptions(
-        given.take("preStart", _truth, default=False), given.take("preferred", _truth, default=False)
+        given.take("preStart", values.truth, default=False), given.take("preferred", values.truth, default=False)
     )
     given.end()
     return options
 
 
-def _during(given: _Mapping) -> During:
+def _during(given: Keys) -> During:
     return During(
-        given.take("sleep", _seconds, 0.0),
+        given.take("sleep", values.seconds, 0.0),
         given.take("push", read_devices, None),
-        given.take("drop", _truth, default=False),
+        given.take("drop", values.truth, default=False),
     )
 
 
 def _only_during(value: object) -> During:
-    given = _Mapping(value, "options_during")
+    given = Keys(value, "options_during")
     during = _during(given)
     given.end()
     return during
 
 
 def _allocate(value: object) -> AllocateScript:
-    given = _Mapping(value, "allocate")
+    given = Keys(value, "allocate")
     script = AllocateScript(
         envs=given.take("envs", _texts_by_name, _NOTHING),
         mounts=given.take("mounts", _mounts, ()),
         devices=given.take("devices", _device_nodes, ()),
-        device_per_id=given.take("device_per_id", _truth, default=False),
+        device_per_id=given.take("device_per_id", values.truth, default=False),
         annotations=given.take("annotations", _texts_by_name, _NOTHING),
-        cdi=given.take("cdi", _texts, ()),
-        responses=given.take("responses", _integer, 1),
-        no_response=given.take("no_response", _truth, default=False),
+        cdi=given.take("cdi", values.texts, ()),
+        responses=given.take("responses", values.integer, 1),
+        no_response=given.take("no_response", values.truth, default=False),
         error=given.take("error", read_status, None),
         during=_during(given),
     )
@@ -190,10 +191,10 @@ def _allocate(value: object) -> AllocateScript:
 
 
 def _preferred(value: object) -> PreferredScript:
-    given = _Mapping(value, "preferred")
+    given = Keys(value, "preferred")
     script = PreferredScript(
-        ids=tuple(map(DeviceID, given.take("ids", _texts, ()))),
-        no_response=given.take("no_response", _truth, default=False),
+        ids=tuple(map(DeviceID, given.take("ids", values.texts, ()))),
+        no_response=given.take("no_response", values.truth, default=False),
         error=given.take("error", read_status, None),
         during=_during(given),
     )
@@ -202,81 +203,16 @@ def _preferred(value: object) -> PreferredScript:
 
 
 def _prestart(value: object) -> PreStartScript:
-    given = _Mapping(value, "prestart")
+    given = Keys(value, "prestart")
     script = PreStartScript(given.take("error", read_status, None), _during(given))
     given.end()
     return script
 
 
-_MISSING: Any = object()
-
-
-class _Mapping:
-    """A mapping from which keys are taken; in the end none may be left."""
-
-    def __init__(self, value: object, what: str) -> None:
-        if not isinstance(value, Mapping):
-            raise UsageError(f"expected a mapping for {what}, not {value!r}")
-        self.whole: Mapping[str, Any] = value
-        self._what = what
-        self._known: list[str] = []
-
-    def take(self, key: str, read: Callable[[Any], T], default: Any = _MISSING) -> Any:
-        """The value of the key, or the default; errors name the key."""
-        self._known.append(key)
-        if key not in self.whole:
-            if default is _MISSING:
-                raise UsageError(f"{self._what} has no {key}")
-            return default
-        try:
-            return read(self.whole[key])
-        except UsageError as error:
-            raise UsageError(f"{key}: {error}") from error
-
-    def end(self) -> None:
-        for key in self.whole:
-            if key not in self._known:
-                raise UsageError(f"{self._what} has no key {key!r}; it may have: {', '.join(self._known)}")
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise UsageError(f"expected a list, not {value!r}")
-    return list(value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"expected text, not {value!r}")
-    return value
-
-
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"expected true or false, not {value!r}")
-    return value
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"expected an integer, not {value!r}")
-    return value
-
-
-def _seconds(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"expected seconds, not {value!r}")
-    return float(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(_text(item) for item in _list(value))
-
-
 def _texts_by_name(value: object) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
         raise UsageError(f"expected a mapping of texts, not {value!r}")
-    return MappingProxyType({_text(name): _text(item) for name, item in value.items()})
+    return MappingProxyType({values.text(name): values.text(item) for name, item in value.items()})
 
 
 def _mounts(value: object) -> tuple[tuple[str, str, bool], ...]:
@@ -286,7 +222,7 @@ def _mounts(value: object) -> tuple[tuple[str, str, bool], ...]:
                 return container, host, read_only
         raise UsageError(f"expected [container path, host path, read only], not {item!r}")
 
-    return tuple(mount(item) for item in _list(value))
+    return tuple(mount(item) for item in values.items(value))
 
 
 def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
@@ -296,4 +232,4 @@ def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
                 return container, host, permissions
         raise UsageError(f"expected [container path, host path, permissions], not {item!r}")
 
-    return tuple(node(item) for item in _list(value))
+    return tuple(node(item) for item in values.items(value))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -56,7 +57,9 @@ class WatchedConnection:
     """A `PluginConnection` that counts the lists which the node has dealt with."""
 
     def __init__(self, connection: PluginConnection, path: str, clock: ManualClock, bell: Bell) -> None:
-        self.path = path
+        self.real_path = path
+        """Where it led when it was connected, links followed."""
+        self._path = path
         self.applied = 0
         """Lists that were read, and applied to the end: the node asked for the next one (DM-60)."""
         self._connection = connection
@@ -68,15 +71,19 @@ class WatchedConnection:
         impatience = asyncio.ensure_future(self._move_on())
         try:
             await self._connection.ready()
+            self._follow_links()
         finally:
             impatience.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await impatience
 
+    def _follow_links(self) -> None:
+        self.real_path = os.path.realpath(self._path)
+
     async def _move_on(self) -> None:
         for _ in range(_ROUNDS):
             await asyncio.sleep(UNHEARD_S)
-            if not await _listens(self.path):
+            if not await _listens(self._path):
                 break
         # On its own: the dial that ends by it cancels this task.
         await _detached(self._clock.advance(DIAL_TIMEOUT_S))

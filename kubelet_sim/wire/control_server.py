@@ -22,7 +22,7 @@ from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.transcript import Transcript
-from kubelet_sim.wire import control_messages, unix_socket
+from kubelet_sim.wire import control_messages, noise, unix_socket
 from kubelet_sim.wire.control_door import ControlDoor
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
@@ -86,6 +86,7 @@ class ControlServer:
 
     async def start(self) -> None:
         """Serve. Raises `TransportError`; nothing is left then."""
+        noise.hush(asyncio.get_running_loop())
         server = self._server = grpc.aio.server(options=OPTIONS)
         server.add_generic_rpc_handlers([self._service.handlers()])
         try:

@@ -64,7 +64,8 @@ class PluginServer:
         Raises `TransportError` if the path cannot be bound.
         """
         path = Path(socket_path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # a file in the way, or no right to it: the look at the path tells which
+            path.parent.mkdir(parents=True, exist_ok=True)
         _remove_socket(path)
         if (problem := unix_socket.bind_problem(path)) is not None:
             raise TransportError(f"a plugin cannot listen on {path}: {problem}")

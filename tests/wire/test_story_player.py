@@ -53,7 +53,10 @@ def test_many_devices_are_sent_in_one_list() -> None:
         [
             step("register", OK, plugin="p"),
             step("update-many", plugin="p", count=3, length=4),
-            step("state", {"healthy": {"example.com/dev": ["0000", "0001", "0002"]}, "unhealthy": {"example.com/dev": []}}),
+            step(
+                "state",
+                {"healthy": {"example.com/dev": ["0000", "0001", "0002"]}, "unhealthy": {"example.com/dev": []}},
+            ),
         ]
     )
     assert wrong_step_text(right) == ""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -79,9 +80,22 @@ class Notes:
 class Reversed:
     """An order that is as far from the sorted one as can be."""
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
         comparable: Iterable[Any] = items
         return sorted(comparable, reverse=True)
+
+
+class Shuffled:
+    """An order that an adversary with a seed picks, the same one for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - nothing secret
+
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+        comparable: Iterable[Any] = items
+        arranged: list[T] = sorted(comparable)
+        self._random.shuffle(arranged)
+        return arranged
 
 
 class Preferring:
@@ -90,7 +104,7 @@ class Preferring:
     def __init__(self, *first: str) -> None:
         self._first = first
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
         comparable: Iterable[Any] = items
         return sorted(comparable, key=lambda item: (item not in self._first, self._place(item), item))
 
@@ -105,7 +119,7 @@ class Steps(Generic[R]):
         self._walk = walk
         self._results: list[R] = []
         self.failure: Exception | None = None
-        self.effect: Effect[Any] | None = None
+        self.effect: Any = None
         self.seen: list[Effect[Any]] = []
         """Every effect so far."""
         self._advance(lambda: next(walk))
@@ -189,10 +203,12 @@ def dev(device_id: str, *numa: int, health: str = HEALTHY) -> Device:
 
 
 def sick(device_id: str) -> Device:
+    """A device that is listed as unhealthy."""
     return dev(device_id, health=UNHEALTHY)
 
 
 def quantities(amounts: Mapping[str, str | int] | None) -> dict[str, Quantity]:
+    """Amounts as people write them."""
     return {name: Quantity.parse(str(amount)) for name, amount in (amounts or {}).items()}
 
 
@@ -302,10 +318,10 @@ class Bench:
     def sources_ready(self, *, ready: bool) -> None:
         self.manager.apply(SourcesReadyChanged(ready))
 
-    def ids(self, pod_name: str, container_name: str = "main", resource: str = DEV) -> frozenset[str] | None:
+    def ids(self, pod_name: str, container_name: str = "main", resource: str = DEV) -> set[str] | None:
         """The ids recorded for a container; `None` without a record."""
         record = self.state.books.record(PodUID(pod_name), ContainerName(container_name), ResourceName(resource))
-        return None if record is None else record.ids
+        return None if record is None else set(record.ids)
 
     def in_use(self, resource: str = DEV) -> set[str] | None:
         """The ids in use; `None` if the name is no key."""

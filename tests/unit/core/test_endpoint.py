@@ -9,10 +9,10 @@ import pytest
 from kubelet_sim.core import endpoint as endpoints
 from kubelet_sim.core.endpoint import TRANSITIONS, Endpoint, EndpointEvent, EndpointState, grace_period_is_over
 from kubelet_sim.errors import InvariantError
+from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.plugin import PluginOptions
 from tests.unit.core.bench import DEV, GONE_S, Bench, restored
-from kubelet_sim.model.checkpoint import CheckpointDocument
 
 OPTIONS = PluginOptions()
 EXAMPLES: dict[EndpointState, Endpoint | None] = {

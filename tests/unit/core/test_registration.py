@@ -14,6 +14,10 @@ from tests.unit.core.bench import DEV, GONE_S, NIC, Bench, Steps, pod, scripted,
 
 PRE_START = PluginOptions(pre_start_required=True)
 PREFERRED = PluginOptions(get_preferred_allocation_available=True)
+OPTIONS_FAILED = (
+    "failed to get device plugin options: "
+    "rpc error: code = Unimplemented desc = unknown service v1beta1.DevicePlugin"
+)
 NO_OPTIONS = RpcFailed("Unimplemented", "unknown service v1beta1.DevicePlugin")
 
 
@@ -51,7 +55,7 @@ def test_nothing_is_known_of_devices_before_the_first_list() -> None:
     steps.finish()
 
     assert not written(steps.seen)
-    assert bench.state.healthy == bench.state.unhealthy == bench.state.devices == {}
+    assert not any((bench.state.healthy, bench.state.unhealthy, bench.state.devices))
     assert not bench.state.is_device_plugin_resource(DEV)
 
 
@@ -136,8 +140,7 @@ def test_every_call_is_counted_at_once() -> None:
         ([DialFailed("context canceled")], "failed to dial device plugin: context canceled"),
         (
             [None, NO_OPTIONS],
-            "failed to get device plugin options: "
-            "rpc error: code = Unimplemented desc = unknown service v1beta1.DevicePlugin",
+            OPTIONS_FAILED,
         ),
         (
             [None, RpcFailed("DeadlineExceeded", "context deadline exceeded")],
@@ -154,7 +157,7 @@ def test_a_plugin_that_cannot_be_connected_is_refused(failures: list[Exception |
         steps.answer(failure)
 
     assert _refused(steps).text == text
-    assert bench.state.clients == bench.state.endpoints == {}
+    assert not any((bench.state.clients, bench.state.endpoints))
     assert all(isinstance(effect, Dial | CallGetDevicePluginOptions) for effect in steps.seen)
 
 

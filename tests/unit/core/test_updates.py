@@ -70,7 +70,7 @@ def test_an_empty_list_is_valid() -> None:
     assert bench.refusal(pod("p", {DEV: 1})) == (f"no healthy devices present; cannot allocate unhealthy devices {DEV}")
 
 
-@pytest.mark.parametrize("device_id", ["", " ", "a" * 5000, "../x", "\x1b[31m", "\u202eid", "𝔡", "a,b", "a b"])
+@pytest.mark.parametrize("device_id", ["", " ", "a" * 5000, "../x", "\x1b[31m", "\u202eid", "\U0001d521", "a,b", "a b"])
 def test_ids_are_opaque(device_id: str) -> None:
     """Length, emptiness and characters of an id are nobody's business. Rules: DM-55"""
     bench = Bench()

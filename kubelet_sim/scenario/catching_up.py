@@ -1,0 +1,80 @@
+"""When a node has dealt with what plugins did: every list applied, the end of every stream noticed.
+
+Nothing here waits for time to pass. What both sides count is compared each time one of them says that something happened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Mapping
+
+from attrs import define
+
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.ids import ClientID
+from kubelet_sim.node.clock import settle
+from kubelet_sim.node.driver import Link
+from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.node import Node
+from kubelet_sim.scenario.plugin import ScriptedPlugin
+from kubelet_sim.scenario.watching import Bell, WatchedConnection
+
+
+@define
+class CatchingUp:
+    """Compares what plugins sent with what the node has dealt with; the bell must ring at every change of either."""
+
+    _node: Node
+    _bell: Bell
+
+    def kubelet(self) -> Kubelet | None:
+        """The process that runs now, if one does."""
+        try:
+            return self._node.kubelet
+        except UsageError:
+            return None
+
+    def links(self) -> Mapping[ClientID, Link]:
+        """All connections of this kubelet process."""
+        kubelet = self.kubelet()
+        return kubelet.driver.links if kubelet else {}
+
+    async def with_one(self, plugin: ScriptedPlugin) -> None:
+        """Return when the node has dealt with all that this plugin sent. Raises `TransportError` if it never does."""
+        what = f"that the node dealt with what {plugin.script.socket} sent"
+        await self._bell.until(lambda: self._is_done(plugin), what)
+
+    async def with_all(self, plugins: Iterable[ScriptedPlugin]) -> None:
+        """Return when the node has dealt with all that these sent, and has nothing else to do at once."""
+        for plugin in plugins:
+            await self.with_one(plugin)
+        await settle()
+
+    async def with_registrations(self, known: Container[ClientID]) -> None:
+        """Return when every registration but those known is over, which a caller that gives up does not wait for.
+
+        Rules: DM-30
+        """
+        await self._bell.until(lambda: self._are_over(known), "the end of the registration")
+
+    def _is_done(self, plugin: ScriptedPlugin) -> bool:
+        open_links = [link for link in self.links().values() if link.has_stream and _leads_to(link, plugin)]
+        if len(open_links) != len(plugin.streams) or any(link.is_closed for link in open_links):
+            return False
+        return sum(_watched(link).applied for link in open_links) == sum(stream.due for stream in plugin.streams)
+
+    def _are_over(self, known: Container[ClientID]) -> bool:
+        kubelet = self.kubelet()
+        current = set(kubelet.state.clients.values()) if kubelet else set()
+        return all(
+            client in known or link.was_connected or client not in current for client, link in self.links().items()
+        )
+
+
+def _leads_to(link: Link, plugin: ScriptedPlugin) -> bool:
+    return _watched(link).real_path == os.path.realpath(plugin.socket_path)
+
+
+def _watched(link: Link) -> WatchedConnection:
+    assert isinstance(link.connection, WatchedConnection)  # noqa: S101 - the stage made them all
+    return link.connection

@@ -1,0 +1,101 @@
+"""Reading plain values of a story, each with an error that says what was expected. Whoever asks adds where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kubelet_sim.errors import UsageError
+
+T = TypeVar("T")
+Reader = Callable[[Any], Any]
+_MISSING: Any = object()
+
+
+def text(value: object) -> str:
+    """Raises `UsageError`."""
+    if not isinstance(value, str):
+        raise UsageError(f"expected text, not {value!r}")
+    return value
+
+
+def truth(value: object) -> bool:
+    """Raises `UsageError`."""
+    if not isinstance(value, bool):
+        raise UsageError(f"expected true or false, not {value!r}")
+    return value
+
+
+def integer(value: object) -> int:
+    """Raises `UsageError`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"expected an integer, not {value!r}")
+    return value
+
+
+def seconds(value: object) -> float:
+    """Zero or more. Raises `UsageError`."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        raise UsageError(f"expected seconds, not {value!r}")
+    return float(value)
+
+
+def items(value: object) -> list[Any]:
+    """A list of anything. Raises `UsageError`."""
+    if not isinstance(value, list | tuple):
+        raise UsageError(f"expected a list, not {value!r}")
+    return list(value)
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Raises `UsageError`."""
+    return tuple(text(item) for item in items(value))
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A mapping with text keys. Raises `UsageError`."""
+    if not isinstance(value, Mapping):
+        raise UsageError(f"expected a mapping, not {value!r}")
+    for key in value:
+        text(key)
+    return value
+
+
+def one_of(known: tuple[str, ...]) -> Callable[[object], str]:
+    """A reader for one of these words. Raises `UsageError`."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise UsageError(f"expected one of {', '.join(known)}, not {value!r}")
+        return value
+
+    return read
+
+
+class Keys:
+    """A mapping from which keys are taken; in the end none may be left."""
+
+    def __init__(self, value: object, what: str) -> None:
+        if not isinstance(value, Mapping):
+            raise UsageError(f"expected a mapping for {what}, not {value!r}")
+        self.whole: Mapping[str, Any] = value
+        self._what = what
+        self._known: list[str] = []
+
+    def take(self, key: str, read: Callable[[Any], T], default: Any = _MISSING) -> Any:
+        """The value of the key, or the default if there is one. Raises `UsageError` that names the key."""
+        self._known.append(key)
+        if key not in self.whole:
+            if default is _MISSING:
+                raise UsageError(f"{self._what} has no {key}")
+            return default
+        try:
+            return read(self.whole[key])
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+    def end(self) -> None:
+        """Raises `UsageError` for a key that nobody took."""
+        for key in self.whole:
+            if key not in self._known:
+                raise UsageError(f"{self._what} has no key {key!r}; it may have: {', '.join(self._known) or 'none'}")

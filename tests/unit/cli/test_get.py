@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import click
+import pytest
+
+from kubelet_sim.cli.get import KINDS, document, list_table, node_table, select, to_kind
+from kubelet_sim.errors import UsageError
+from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table, which stand three spaces apart."""
+    return [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("word, kind", [*((kind, kind) for kind in KINDS), ("po", "pods"), ("device", "devices")])
+def test_kinds_have_aliases(word: str, kind: str) -> None:
+    """Singular and plural mean the same."""
+    assert to_kind(click.Context(click.Command("x")), click.Argument(["kind"]), word) == kind
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    """The error lists the kinds."""
+    with pytest.raises(click.BadParameter, match="allocations"):
+        to_kind(click.Context(click.Command("x")), click.Argument(["kind"]), "services")
+
+
+def test_a_list_of_devices() -> None:
+    """One line a device; foreign ids escaped; what is not there is a dash."""
+    assert rows(list_table("devices", select(SNAPSHOT, "devices", None))) == [
+        ["RESOURCE", "DEVICE", "HEALTHY", "SENT AS", "NUMA", "ALLOCATED", "HELD BY"],
+        ["example.com/gpu", "gpu-1", "yes", "Healthy", "0,1", "no", "-"],
+        ["example.com/gpu", "gpu-2", "no", "Unhealthy", "-", "no", "-"],
+        ["example.com/gpu", NASTY_SHOWN, "yes", "Healthy", "-", "yes", "default/a/c"],
+    ]
+
+
+def test_a_list_of_resources() -> None:
+    """A resource that the node object does not list has no capacity there."""
+    assert rows(list_table("resources", select(SNAPSHOT, "resources", None)))[1:] == [
+        ["example.com/gpu", "2", "1", "1", "3", "2", "live"],
+        ["example.com/none", "0", "0", "0", "-", "-", "placeholder"],
+    ]
+
+
+def test_a_list_of_pods() -> None:
+    """The reason is the pod's, or that of the container that cannot be created."""
+    assert rows(list_table("pods", select(SNAPSHOT, "pods", None)))[1:] == [
+        ["default", "a", "Running", "c: running", "-", "-"],
+        ["other", "b", "Failed", "-", "UnexpectedAdmissionError", "Pod was rejected: why"],
+        ["default", "c", "Pending", "c: waiting", "CreateContainerConfigError", "no"],
+    ]
+
+
+def test_lists_of_plugins_and_allocations() -> None:
+    """An allocation shows its ids on every NUMA node, and the nodes that there are."""
+    assert rows(list_table("plugins", select(SNAPSHOT, "plugins", None)))[1:] == [
+        ["1", "example.com/gpu", "gpu.sock", "live", "yes", "no", "yes", "0.250s"]
+    ]
+    allocations = select(SNAPSHOT, "allocations", "a")
+    assert rows(list_table("allocations", allocations))[1:] == [
+        ["default/a", "c", "example.com/gpu", f"{NASTY_SHOWN}, gpu-1", "0"]
+    ]
+    assert document(allocations[0])["devices"] == [
+        {"numa_node": -1, "ids": [NASTY]},
+        {"numa_node": 0, "ids": ["gpu-1"]},
+    ]
+
+
+def test_the_node() -> None:
+    """Its version and time, then each resource of the node object."""
+    text = rows(node_table(SNAPSHOT))
+    assert text[1] == ["v1.36.2", "1", "manual", "12.500s", "/tmp/ks"]
+    assert text[-1] == ["example.com/gpu", "3", "2"]
+
+
+@pytest.mark.parametrize(
+    "kind, name, count",
+    [
+        ("resources", "example.com/gpu", 1),
+        ("devices", "example.com/gpu", 3),
+        ("devices", "example.com/none", 0),
+        ("plugins", "example.com/gpu", 1),
+        ("pods", "a", 1),
+        ("pods", "other/b", 1),
+        ("allocations", "default/a", 1),
+        ("allocations", "c", 0),
+    ],
+)
+def test_a_name_narrows_the_list(kind: str, name: str, count: int) -> None:
+    """A resource or a pod that is there may have nothing, which is an empty list."""
+    assert len(select(SNAPSHOT, kind, name)) == count
+
+
+@pytest.mark.parametrize("kind, name", [("resources", "x"), ("devices", "x"), ("plugins", "x"), ("pods", "b")])
+def test_a_name_that_is_not_there_is_misuse(kind: str, name: str) -> None:
+    """The error says which names there are."""
+    with pytest.raises(UsageError, match="there are: "):
+        select(SNAPSHOT, kind, name)
+
+
+def test_a_device_says_whose_it_is() -> None:
+    """In JSON and YAML every device has its resource beside it."""
+    first = document(select(SNAPSHOT, "devices", None)[0])
+    assert (first["resource"], first["id"], first["numa_nodes"]) == ("example.com/gpu", "gpu-1", [0, 1])

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kubelet_sim import __version__
+from kubelet_sim.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
+    """The help of every command is there before a library is loaded."""
+    script = (
+        "import sys\n"
+        "from kubelet_sim.cli.main import cli\n"
+        "for name in [None, *cli.commands]:\n"
+        "    try:\n"
+        "        cli([name, '--help'] if name else ['--help'])\n"
+        "    except SystemExit as end:\n"
+        "        assert not end.code\n"
+        "print(sorted({'grpc', 'google', 'yaml', 'rich', 'attrs', 'asyncio'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_shows_an_example(name: str) -> None:
+    """An example is a command line that can be copied."""
+    result = CliRunner().invoke(cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert f"kubelet-sim {name}" in result.output.partition("Example")[2]
+
+
+@pytest.mark.parametrize("name", sorted(set(cli.commands) - {"demo"}))
+def test_every_command_on_a_node_takes_a_root(name: str) -> None:
+    """By option; the variable stands in its help."""
+    options = {option for parameter in cli.commands[name].params for option in parameter.opts}
+    assert {"--root", "--debug"} <= options
+
+
+def test_the_page_of_the_documentation_is_fresh() -> None:
+    """`docs/reference/cli.md` is made from the commands."""
+    script = ROOT / "tools" / "generate_cli_page.py"
+    done = subprocess.run(
+        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_command_shows_the_help() -> None:
+    """And the version is the package's."""
+    assert "kubelet-sim demo" in CliRunner().invoke(cli, []).output
+    assert CliRunner().invoke(cli, ["--version"]).output == f"kubelet-sim {__version__}\n"

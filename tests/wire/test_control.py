@@ -1,0 +1,515 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from kubelet_sim.errors import KubeletSimError, PluginFault, TransportError, UsageError
+from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot, PodView
+from kubelet_sim.transcript import Transcript
+from kubelet_sim.wire.control_client import ControlClient
+from kubelet_sim.wire.control_door import ControlDoor, peer_uid
+from kubelet_sim.wire.control_server import SERVICE, ControlServer
+from kubelet_sim.wire.pb import control_v1_pb2 as pb
+from tests.wire.helpers import PATIENCE_S, run, soon, until
+
+T = TypeVar("T")
+
+
+class FakeNode:
+    """A node that holds names of pods, and answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.transcript = Transcript(lambda: self.now_s)
+        self.pods: list[str] = []
+        self.is_up = True
+        self.failure: KubeletSimError | None = None
+        self.calls: list[tuple[object, ...]] = []
+        self.may_finish = asyncio.Event()
+        self.may_finish.set()
+        self.padding = ""
+
+    def status(self) -> NodeSnapshot:
+        if not self.is_up:
+            raise UsageError("no kubelet runs on this node")
+        pods = tuple(PodView(name, "default", name, "Running", message=self.padding) for name in self.pods)
+        return NodeSnapshot("v", "/r", "manual", self.now_s, 1, True, (), (), pods=pods)
+
+    async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
+        await self._called("apply", *manifests)
+        return tuple(AppliedPod(str(each["name"]), "default", created=True) for each in manifests)
+
+    async def remove(self, name: str, namespace: str = "default") -> None:
+        await self._called("remove", name, namespace)
+
+    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
+        self.calls.append(("container_spec", name, container, namespace))
+        return ContainerSpec(envs=(("A", "\x1b\u202e"),))
+
+    async def restart(self) -> None:
+        await self._called("restart")
+
+    async def advance(self, seconds: float) -> None:
+        self.now_s += seconds
+        await self._called("advance", seconds)
+
+    def add(self, name: str) -> None:
+        """A pod comes, and that is recorded."""
+        self.pods.append(name)
+        self.transcript.add("node", name, "pod created")
+
+    async def _called(self, *call: object) -> None:
+        if self.failure:
+            raise self.failure
+        await self.may_finish.wait()
+        self.calls.append(call)
+
+
+Body = Callable[[FakeNode, ControlServer, ControlClient], Coroutine[Any, Any, None]]
+
+
+def controlled(body: Body) -> None:
+    """Run a test's body with a node whose control API is served, and a client that is not connected yet."""
+
+    async def serve(directory: Path) -> None:
+        node = FakeNode()
+        server = ControlServer(node, directory / "control.sock")
+        await server.start()
+        try:
+            await body(node, server, ControlClient(directory / "control.sock", directory))
+        finally:
+            await server.stop()
+        assert list(directory.iterdir()) == []
+        assert asyncio.all_tasks() <= {asyncio.current_task(), *before}
+
+    before: set[asyncio.Task[Any]] = set()
+
+    async def with_tasks(directory: Path) -> None:
+        before.update(asyncio.all_tasks())
+        await serve(directory)
+
+    run(with_tasks)
+
+
+async def aside(work: Callable[[ControlClient], T], client: ControlClient) -> T:
+    """Do something with the connected client, in a thread, for it blocks."""
+
+    def connected() -> T:
+        with client:
+            return work(client)
+
+    return await soon(asyncio.to_thread(connected))
+
+
+def test_every_method_reaches_the_node() -> None:
+    """Arguments and answers arrive as they were."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.add("p")
+
+        def use(client: ControlClient) -> None:
+            assert [pod.name for pod in client.status().pods] == ["p"]
+            assert client.apply([{"name": "a", "x": [1, None]}]) == (AppliedPod("a", "default", created=True),)
+            client.delete("p", "n")
+            assert client.container_spec("p", None, "n").envs == (("A", "\x1b\u202e"),)
+            assert client.container_spec("p", "", "n") == client.container_spec("p", "c", "n")
+            client.restart()
+            assert client.advance(2.5) == 2.5
+            assert [record.subject for record in client.trace()] == ["p"]
+
+        await aside(use, client)
+        assert node.calls == [
+            ("apply", {"name": "a", "x": [1, None]}),
+            ("remove", "p", "n"),
+            ("container_spec", "p", None, "n"),
+            ("container_spec", "p", "", "n"),
+            ("container_spec", "p", "c", "n"),
+            ("restart",),
+            ("advance", 2.5),
+        ]
+
+    controlled(body)
+
+
+@pytest.mark.parametrize(
+    "raised, expected",
+    [
+        (UsageError("no such pod"), UsageError),
+        (TransportError("listen unix: in use"), TransportError),
+        (PluginFault("gone"), TransportError),
+        (UsageError("a\nb \udcff ü"), UsageError),
+    ],
+)
+def test_errors_come_back(raised: KubeletSimError, expected: type[Exception]) -> None:
+    """With their text, and apart from each other: who is at fault is known to the caller as well."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.failure = raised
+        with pytest.raises(expected) as caught:
+            await aside(lambda c: c.restart(), client)
+        assert str(caught.value) == str(raised).replace("\udcff", "\\udcff")
+
+    controlled(body)
+
+
+def test_a_very_long_error_is_cut() -> None:
+    """It travels as a header, which has a bound."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.failure = UsageError("世" * 100_000)
+        with pytest.raises(UsageError, match="世{4000}…$"):
+            await aside(lambda c: c.restart(), client)
+
+    controlled(body)
+
+
+def test_a_manifest_that_is_no_mapping_is_refused() -> None:
+    """Another client than ours may send anything."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        with pytest.raises(UsageError, match="mapping"):
+            await aside(lambda c: c.apply([[]]), client)  # type: ignore[list-item]
+        assert node.calls == []
+
+    controlled(body)
+
+
+def test_watching_shows_the_start_and_every_change() -> None:
+    """Time alone is no change; while no kubelet runs there is nothing to see."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        loop = asyncio.get_running_loop()
+
+        def change() -> None:
+            node.is_up = False
+            node.transcript.add("node", "kubelet", "ended")
+            node.is_up = True
+            node.now_s = 5.0
+            node.transcript.add("node", "kubelet", "nothing that shows")
+            loop.call_later(0.1, node.add, "b")
+
+        def watch(client: ControlClient) -> list[tuple[float, int]]:
+            seen = []
+            for snapshot in client.watch():
+                seen.append((snapshot.now_s, len(snapshot.pods)))
+                if len(seen) == 2:
+                    break
+                loop.call_soon_threadsafe(change)
+            return seen
+
+        assert await aside(watch, client) == [(0.0, 0), (5.0, 1)]
+
+    controlled(body)
+
+
+def test_watching_has_a_deadline() -> None:
+    """In real time; it is no error of the node's."""
+
+    async def body(_node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        with pytest.raises(TimeoutError):
+            await aside(lambda c: list(c.watch(0.05)), client)
+
+    controlled(body)
+
+
+def test_streams_end_with_the_node() -> None:
+    """A reader gets what there was, and then a normal end."""
+
+    async def body(node: FakeNode, server: ControlServer, client: ControlClient) -> None:
+        loop = asyncio.get_running_loop()
+        node.add("a")
+
+        def follow(client: ControlClient) -> list[str]:
+            records = []
+            for record in client.trace(follow=True):
+                records.append(record.subject)
+                if len(records) == 1:
+                    loop.call_soon_threadsafe(node.add, "b")
+                else:
+                    loop.call_soon_threadsafe(stop.set)
+            return records
+
+        stop = asyncio.Event()
+        following = asyncio.create_task(aside(follow, client))
+        await soon(stop.wait())
+        await soon(server.stop())
+        assert await following == ["a", "b"]
+
+    controlled(body)
+
+
+def test_a_slow_watcher_gets_fewer_snapshots_and_holds_nobody_up() -> None:
+    """Nothing piles up for it: what it reads at last is the state of that moment."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.padding = "x" * 100_000
+        flooded = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        async def flood() -> None:
+            for number in range(2000):
+                node.pods = [str(number)]
+                node.transcript.add("node", "p", "changed")
+                await asyncio.sleep(0)
+            node.pods = ["last"]
+            node.transcript.add("node", "p", "changed")
+            flooded.set()
+
+        def watch(client: ControlClient) -> int:
+            count = 0
+            for snapshot in client.watch():
+                if count == 0:
+                    asyncio.run_coroutine_threadsafe(flood(), loop).result(PATIENCE_S)
+                count += 1
+                if [pod.name for pod in snapshot.pods] == ["last"]:
+                    return count
+            return -1
+
+        assert 2 <= await aside(watch, client) < 1000
+        assert flooded.is_set()
+
+    controlled(body)
+
+
+def test_a_long_trace_arrives_whole() -> None:
+    """In order, however many messages it takes."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        for number in range(1234):
+            node.transcript.add("fact", "s", str(number))
+        assert [record.text for record in await aside(lambda c: list(c.trace()), client)] == [*map(str, range(1234))]
+
+    controlled(body)
+
+
+def abandon_restart(client: ControlClient) -> None:
+    """Call, and hang up when the call is on its way."""
+    method = client._opened().unary_unary(f"/{SERVICE}/Restart", request_serializer=pb.RestartRequest.SerializeToString)
+    call = method.future(pb.RestartRequest(), timeout=0.2)
+    assert call.exception() is not None
+
+
+def test_what_was_begun_is_finished() -> None:
+    """A caller that leaves does not leave a restart half done."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.may_finish.clear()
+
+        await aside(abandon_restart, client)
+        node.may_finish.set()
+        await until(lambda: ("restart",) in node.calls)
+
+    controlled(body)
+
+
+def test_nobody_is_there() -> None:
+    """One line that says what to do: for no root, no socket, and the socket of a node that is dead."""
+
+    async def body(directory: Path) -> None:
+        for path in (directory / "none" / "control.sock", directory / "control.sock"):
+            with pytest.raises(TransportError, match="kubelet-sim run"), ControlClient(path, directory):
+                pass
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(directory / "control.sock"))
+        with pytest.raises(TransportError, match="kubelet-sim run"), ControlClient(directory / "control.sock", directory):
+            pass
+
+    run(body)
+
+
+# --- the door
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """What stands behind the door in these tests: sends back what it gets, and the end."""
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+class Behind:
+    """A door with an echo behind it."""
+
+    def __init__(self, directory: Path, **arguments: Any) -> None:
+        self.path, self.inner = directory / "control.sock", directory / ".inner"
+        self.door = ControlDoor(self.path, self.inner, **arguments)
+        self.server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Behind:
+        self.server = await asyncio.start_unix_server(echo, self.inner)
+        await self.door.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.door.close()
+        await self.door.cut()
+        if self.server is not None:
+            self.server.close()
+        assert self.door.connection_count == 0
+        assert not self.path.exists()
+
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection through the door."""
+        return await asyncio.open_unix_connection(self.path)
+
+
+def descriptors() -> int:
+    """How many files this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_the_door_is_for_our_user_alone() -> None:
+    """Its file has mode 0600, and a stale one of a node that was killed is replaced."""
+
+    async def body(directory: Path) -> None:
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(directory / "control.sock"))
+        async with Behind(directory) as behind:
+            found = behind.path.stat()
+            assert stat.S_ISSOCK(found.st_mode)
+            assert stat.S_IMODE(found.st_mode) == 0o600
+            reader, writer = await behind.dial()
+            writer.write(b"hello")
+            assert await soon(reader.readexactly(5)) == b"hello"
+            writer.close()
+            assert sorted(path.name for path in directory.iterdir()) == [".inner", "control.sock"]
+
+    run(body)
+
+
+@pytest.mark.parametrize("uid, is_let_in", [(0, True), (os.geteuid(), True), (54321, False)])
+def test_the_door_asks_who_is_there(uid: int, is_let_in: bool) -> None:
+    """Our own user and root come in; anybody else is shown out before a byte is passed on."""
+
+    async def body(directory: Path) -> None:
+        async with Behind(directory, read_uid=lambda _: uid) as behind:
+            reader, writer = await behind.dial()
+            writer.write(b"x")
+            if is_let_in:
+                assert await soon(reader.readexactly(1)) == b"x"
+            else:
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await soon(reader.readexactly(1))
+            writer.close()
+            await until(lambda: behind.door.connection_count == 0)
+
+    run(body)
+
+
+def test_the_kernel_says_who_is_there() -> None:
+    """The uid is that of the process at the other end."""
+    left, right = socket.socketpair()
+    with left, right:
+        assert peer_uid(left) == os.geteuid()
+
+
+def test_an_end_is_passed_on() -> None:
+    """A caller that has said everything still gets the rest of its answer."""
+
+    async def body(directory: Path) -> None:
+        async with Behind(directory) as behind:
+            reader, writer = await behind.dial()
+            writer.write(b"x" * 1_000_000)
+            writer.write_eof()
+            assert len(await soon(reader.read())) == 1_000_000
+            writer.close()
+            await until(lambda: behind.door.connection_count == 0)
+
+    run(body)
+
+
+@pytest.mark.parametrize("how", ["close", "abort", "cut", "inner"])
+def test_no_end_leaves_anything_behind(how: str) -> None:
+    """Whichever side ends a connection and however: no task, no descriptor."""
+
+    async def body(directory: Path) -> None:
+        async with Behind(directory) as behind:
+            assert behind.server is not None
+            before = descriptors()
+            connections = [await behind.dial() for _ in range(20)]
+            for reader, writer in connections:
+                writer.write(b"x" * 300_000)
+                await soon(reader.readexactly(1))
+            match how:
+                case "close":
+                    for _, writer in connections:
+                        writer.close()
+                case "abort":
+                    for _, writer in connections:
+                        writer.transport.abort()
+                case "cut":
+                    await soon(behind.door.cut())
+                case "inner":
+                    for task in asyncio.all_tasks():
+                        if "echo" in repr(task.get_coro()):
+                            task.cancel()
+            if how != "inner":
+                await until(lambda: behind.door.connection_count == 0)
+            for _, writer in connections:
+                writer.close()
+            await until(lambda: behind.door.connection_count == 0)
+            await until(lambda: descriptors() == before)
+
+    run(body)
+
+
+def test_a_reader_that_does_not_read_is_waited_for() -> None:
+    """No more is taken from one side than the other has room for: the flood stops at its source."""
+
+    async def body(directory: Path) -> None:
+        async with Behind(directory) as behind:
+            sending = socket.socket(socket.AF_UNIX)
+            sending.setblocking(False)
+            with sending:
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(sending, str(behind.path))
+                sent = 0
+                with pytest.raises(TimeoutError):
+                    while sent < 100_000_000:
+                        await asyncio.wait_for(loop.sock_sendall(sending, b"x" * 100_000), 0.5)
+                        sent += 100_000
+                assert sent < 20_000_000
+
+    run(body)
+
+
+def test_the_door_survives_a_house_that_is_gone() -> None:
+    """Nobody behind it: the caller is sent away, the next one is asked in all the same."""
+
+    async def body(directory: Path) -> None:
+        async with Behind(directory) as behind:
+            behind.inner.unlink()
+            for _ in range(3):
+                reader, writer = await behind.dial()
+                assert await soon(reader.read()) == b""
+                writer.close()
+
+    run(body)
+
+
+def test_a_door_that_cannot_be_opened_leaves_nothing() -> None:
+    """The error is ours, and says where."""
+
+    async def body(directory: Path) -> None:
+        door = ControlDoor(directory / "missing" / "control.sock", directory / "x")
+        before = descriptors()
+        with pytest.raises(TransportError, match="missing"):
+            await door.open()
+        await door.close()
+        assert descriptors() == before
+
+    run(body)

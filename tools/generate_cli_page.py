@@ -1,0 +1,87 @@
+"""Write docs/reference/cli.md: every command with its arguments and options, from click.
+
+- `tools/generate_cli_page.py` writes the page
+- `tools/generate_cli_page.py --check` exits with 1 if the page on disk is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from kubelet_sim.cli.main import PROGRAM, cli  # noqa: E402 (found by the line above, in a bare checkout too)
+
+PAGE = ROOT / "docs" / "reference" / "cli.md"
+INTRODUCTION = """\
+# The command line
+
+Made by `tools/generate_cli_page.py` from the commands themselves; `--help` of each says the same.
+
+| exit code | meaning |
+|---|---|
+| 0 | clean |
+| 1 | findings: what was waited for did not come |
+| 2 | misuse: arguments, a manifest, a root directory that cannot be used, a pod that is not there |
+| 3 | could not run: no node at the root, a socket or a namespace that cannot be had |
+| 130 | Ctrl-C |
+
+`exec` ends with the exit code of the plugin. Errors are one line on stderr, `error: …`.
+
+Every command that speaks to a node finds it by its root directory: `--root`, else `$KUBELET_SIM_ROOT`, else a run directory
+of your own.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    parts.extend("\n".join(section(name, command)) + "\n" for name, command in cli.commands.items())
+    return "\n".join(parts)
+
+
+def section(name: str, command: click.Command) -> Iterator[str]:
+    """The lines about one command."""
+    context = click.Context(command, info_name=f"{PROGRAM} {name}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield from (f"## `{name}`", "", "```", f"{PROGRAM} {name} {usage}", "```", "")
+    yield from description(inspect.cleandoc(command.help or ""))
+    records = [each.get_help_record(context) for each in command.get_params(context)]
+    yield from ("| option | meaning |", "|---|---|")
+    for option, meaning in filter(None, records):
+        yield f"| `{option.replace('|', chr(92) + '|')}` | {meaning.replace('|', chr(92) + '|')} |"
+
+
+def description(text: str) -> Iterator[str]:
+    """The help text as Markdown: what click keeps as it stands becomes a block of code."""
+    for paragraph in text.split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield from ("```", *inspect.cleandoc(paragraph.removeprefix("\b")).strip("\n").splitlines(), "```", "")
+        else:
+            yield from (*paragraph.splitlines(), "")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 written or fresh, 1 stale."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page would change")
+    options = parser.parse_args(arguments)
+    text = page()
+    if not options.check:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{PAGE.relative_to(ROOT)} is stale: run tools/generate_cli_page.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
