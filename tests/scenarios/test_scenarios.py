@@ -1,0 +1,26 @@
+"""Every story of this folder is played, on a node of its own, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kubelet_sim.scenario.model import Story, read_stories
+from kubelet_sim.scenario.player import play
+from kubelet_sim.scenario.report import wrong_step_text
+
+HERE = Path(__file__).parent
+STORIES = [
+    story
+    for path in sorted(HERE.rglob("*.yaml"))
+    for story in read_stories(path.read_text(), str(path.relative_to(HERE)))
+]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_the_story_goes_as_it_is_told(story: Story) -> None:
+    """Each step brings what the story says. The rules are those that the story names."""
+    played = asyncio.run(play(story))
+    assert played.wrong is None, wrong_step_text(played)
