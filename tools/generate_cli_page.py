@@ -53,7 +53,9 @@ def section(name: str, command: click.Command) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (f"## `{name}`", "", "```", f"{PROGRAM} {name} {usage}", "```", "")
     yield from description(inspect.cleandoc(command.help or ""))
-    records = [each.get_help_record(context) for each in command.get_params(context)]
+    # Arguments stand in the usage line; only newer releases of click list them among the options, too.
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    records = [each.get_help_record(context) for each in options]
     yield from ("| option | meaning |", "|---|---|")
     for option, meaning in filter(None, records):
         yield f"| `{option.replace('|', chr(92) + '|')}` | {meaning.replace('|', chr(92) + '|')} |"

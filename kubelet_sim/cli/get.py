@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name
+from kubelet_sim.cli.completing import object_names
+from kubelet_sim.cli.options import age_text, common, connected, namespace_option, output_option, split_name
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
-    from kubelet_sim.model.views import NodeSnapshot
+    from kubelet_sim.model.views import EventView, NodeSnapshot
 
 ALIASES: Mapping[str, str] = {
     "no": "node",
@@ -23,8 +24,10 @@ ALIASES: Mapping[str, str] = {
     "po": "pods",
     "pod": "pods",
     "allocation": "allocations",
+    "event": "events",
+    "ev": "events",
 }
-KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations")
+KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations", "events")
 
 
 def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -37,47 +40,65 @@ def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str
 
 @click.command()
 @click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}]")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=object_names)
 @namespace_option
-@output_option("table", "json", "yaml", "name")
+@output_option("table", "wide", "json", "yaml", "name")
 @common
 def get(kind: str, name: str | None, namespace: str, output: str, root: Path | None) -> None:
     """List what is on the node.
 
-    NAME narrows the list: a resource for resources, devices and plugins, a pod for pods and allocations. Singular names
-    of the kinds are fine. Lists stay lists in JSON and YAML, however many entries they have.
+    NAME narrows the list: a resource for resources, devices and plugins, a pod for pods, allocations and events. Singular
+    names of the kinds are fine.
+
+    In JSON and YAML, `get node` is a Node and `get pods NAME` is a Pod as kubectl shows them, with their status. All else
+    is a list, however many entries it has. `-o wide` has further columns: uids, paths, health of what is in use, ages on
+    the node's clock.
 
     \b
     Examples: kubelet-sim get pods
+              kubelet-sim get pods my-pod -o yaml
               kubelet-sim get devices example.com/gpu -o json
     """  # noqa: D301
     from kubelet_sim.cli.render import echo_lines, machine_text, node_document
 
     with connected(root) as node:
         snapshot = node.status()
+        events = node.events() if kind == "events" else ()
+        if kind == "pods" and name is not None and output in {"json", "yaml"}:
+            namespace, name = split_name(name, namespace)
+            click.echo(machine_text(node.pod(name, namespace), output))
+            return
     if kind == "node":
         if name is not None:
-            raise click.UsageError("there is one node, and it has no name")
+            raise click.UsageError("there is one node: leave its name out")
         if output in {"json", "yaml"}:
             click.echo(machine_text(node_document(snapshot), output))
         else:
             click.echo("node" if output == "name" else node_table(snapshot))
         return
-    views = select(snapshot, kind, name, namespace)
+    views = select(snapshot, kind, name, namespace, events)
     if output in {"json", "yaml"}:
         click.echo(machine_text([document(view) for view in views], output))
     elif output == "name":
         echo_lines("\n".join(escape_terminal(f"{kind[:-1]}/{NAMES[kind](view)}") for view in views))
     elif views:
-        click.echo(list_table(kind, views))
+        click.echo(list_table(kind, views, snapshot if output == "wide" else None, snapshot.now_s))
     else:
         click.echo(f"no {kind}", err=True)
 
 
-def select(snapshot: NodeSnapshot, kind: str, name: str | None, namespace: str = "default") -> list[Any]:
-    """The views of a kind, those of one resource or pod if it is named. Raises `UsageError` for a name there is not."""
+def select(
+    snapshot: NodeSnapshot, kind: str, name: str | None, namespace: str = "default", events: Sequence[EventView] = ()
+) -> list[Any]:
+    """The views of a kind, those of one resource or pod if it is named. Raises `UsageError` for a name there is not.
+
+    Events outlive the pod that they are about, so those of a name that nobody knows are none.
+    """
     from kubelet_sim.errors import UsageError
 
+    if kind == "events":
+        wanted = None if name is None else f"pod/{'/'.join(split_name(name, namespace))}"
+        return [event for event in events if wanted in {None, event.object}]
     views, owner = _views(snapshot, kind)
     if name is None:
         return views
@@ -125,9 +146,11 @@ NAMES: Mapping[str, Callable[[Any], str]] = {
     "plugins": lambda view: str(view.client),
     "pods": lambda view: f"{view.namespace}/{view.name}",
     "allocations": lambda view: f"{view.pod}/{view.container}/{view.resource}",
+    "events": lambda view: f"{view.object}/{view.reason}",
 }
 
 Columns = Sequence[tuple[str, Callable[[Any], Any]]]
+WideColumns = Sequence[tuple[str, Callable[[Any, "NodeSnapshot"], Any]]]
 
 COLUMNS: Mapping[str, Columns] = {
     "resources": (
@@ -173,15 +196,86 @@ COLUMNS: Mapping[str, Columns] = {
         ("DEVICES", lambda view: ", ".join(device for _, ids in view.devices for device in ids)),
         ("NUMA", lambda view: ",".join(str(node) for node, _ in view.devices if node >= 0)),
     ),
+    "events": (
+        ("TYPE", lambda view: view.type),
+        ("REASON", lambda view: view.reason),
+        ("OBJECT", lambda view: view.object),
+        ("MESSAGE", lambda view: view.message),
+    ),
+}
+
+WIDE: Mapping[str, WideColumns] = {
+    "resources": (
+        ("NUMA", lambda view, _: ",".join(map(str, sorted({n for each in view.devices for n in each.numa_nodes})))),
+        ("GRACE PERIOD", lambda view, now: grace_text(view.stopped_at_s, now.now_s)),
+    ),
+    "devices": (("HOLDER UIDS", lambda pair, now: ", ".join(_uids(pair[0], pair[1].id, now))),),
+    "plugins": (
+        ("AGE", lambda view, now: age_text(now.now_s - view.registered_at_s)),
+        ("PATH", lambda view, now: plugin_path(now.root, view.socket_name)),
+    ),
+    "pods": (
+        ("ACTIVE", lambda view, _: view.is_active),
+        ("AGE", lambda view, now: age_text(now.now_s - view.created_at_s)),
+        ("UID", lambda view, _: view.uid),
+    ),
+    "allocations": (
+        ("HEALTH", lambda view, _: health_text(view.health)),
+        ("POD UID", lambda view, _: view.pod_uid),
+    ),
+    "events": (
+        ("SUBOBJECT", lambda view, _: view.field_path),
+        ("FIRST SEEN", lambda view, now: age_text(now.now_s - view.first_at_s)),
+        ("COUNT", lambda view, _: view.count),
+    ),
 }
 
 
-def list_table(kind: str, views: Sequence[Any]) -> str:
-    """The table of a kind."""
+def list_table(kind: str, views: Sequence[Any], wide: NodeSnapshot | None = None, now_s: float = 0.0) -> str:
+    """The table of a kind, with further columns if a snapshot says what they need. Ages are those at `now_s`."""
     from kubelet_sim.cli.render import table_text
 
-    columns = COLUMNS[kind]
-    return table_text([title for title, _ in columns], [[_cell(of(view)) for _, of in columns] for view in views])
+    columns = [*COLUMNS[kind]]
+    if kind == "events":
+        columns.insert(0, ("LAST SEEN", lambda view: age_text(now_s - view.at_s)))
+    titles = [title for title, _ in columns]
+    rows = [[_cell(of(view)) for _, of in columns] for view in views]
+    if wide is not None:
+        titles += [title for title, _ in WIDE[kind]]
+        for row, view in zip(rows, views, strict=True):
+            row += [_cell(of(view, wide)) for _, of in WIDE[kind]]
+    return table_text(titles, rows)
+
+
+def grace_text(stopped_at_s: float | None, now_s: float) -> str:
+    """How long until the next node status forgets a resource whose plugin is gone; empty while it is there."""
+    from kubelet_sim.model.plugin import GRACE_PERIOD_S
+
+    if stopped_at_s is None:
+        return ""
+    left = GRACE_PERIOD_S - (now_s - stopped_at_s)
+    return f"{age_text(left)} left" if left >= 0 else "over"
+
+
+def plugin_path(root: str, socket_name: str) -> str:
+    """Where the kubelet looks for a plugin's socket."""
+    from kubelet_sim.node.driver import socket_path
+
+    return socket_path(f"{root}/device-plugins", socket_name)
+
+
+def health_text(health: Sequence[tuple[str, str]]) -> str:
+    """One word if all devices are of the same health, else each with its own."""
+    words = {word for _, word in health}
+    return words.pop() if len(words) == 1 else ", ".join(f"{device}: {word}" for device, word in health)
+
+
+def _uids(resource: str, device: str, snapshot: NodeSnapshot) -> list[str]:
+    return [
+        view.pod_uid
+        for view in snapshot.allocations
+        if view.resource == resource and any(device in ids for _, ids in view.devices)
+    ]
 
 
 def node_table(snapshot: NodeSnapshot) -> str:

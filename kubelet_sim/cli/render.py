@@ -26,6 +26,7 @@ _UNBOUNDED = 1_000_000
 _COLOURS = {
     "yes": "green",
     "Running": "green",
+    "Warning": "yellow",
     "live": "green",
     "Failed": "red",
     "failed": "red",
@@ -69,11 +70,41 @@ def spec_document(spec: ContainerSpec) -> dict[str, Any]:
 
 
 def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
-    """The node without what lives on it."""
-    document = plain(snapshot)
-    for part in ("resources", "plugins", "pods", "allocations"):
-        del document[part]
-    return {**document, "capacity": dict(snapshot.capacity), "allocatable": dict(snapshot.allocatable)}
+    """The node as `kubectl get node -o json` shows its status part; what is ours alone stands in annotations.
+
+    Rules: DM-64, DM-69
+    """
+    from kubelet_sim.node.events import NODE_NAME
+
+    ours = {
+        "clock": snapshot.clock,
+        "kubelet-process": str(snapshot.incarnation),
+        "now-s": f"{snapshot.now_s:.3f}",
+        "pod-sources-ready": str(snapshot.sources_ready).lower(),
+        "root": snapshot.root,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": NODE_NAME,
+            "annotations": {f"kubelet-sim/{name}": text for name, text in ours.items()},
+            "labels": {"kubernetes.io/hostname": NODE_NAME, "kubernetes.io/os": "linux"},
+        },
+        "status": {
+            "allocatable": dict(snapshot.allocatable),
+            "capacity": dict(snapshot.capacity),
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "KubeletReady",
+                    "message": "kubelet is posting ready status",
+                }
+            ],
+            "nodeInfo": {"kubeletVersion": snapshot.kubelet_version},
+        },
+    }
 
 
 def table_text(header: Row, rows: Sequence[Row]) -> str:

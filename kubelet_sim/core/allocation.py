@@ -171,7 +171,7 @@ def _record(
     """Enter the allocation, by the topology known now, after the call. Rules: DM-59, DM-100"""
     devices = _by_numa(context, resource, chosen)
     record = AllocationRecord(devices, response)
-    free = record.ids - context.state.books.know(resource)
+    free = record.ids - context.state.books.in_use.get(resource, set())
     twice = context.state.books.enter((pod.uid, container.name, resource), record)
     if free or twice:
         context.warn(

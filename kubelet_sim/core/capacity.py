@@ -51,13 +51,13 @@ def _answer(state: State, at_s: float) -> CapacityAnswer:
 
 
 def _is_gone(state: State, resource: ResourceName, at_s: float) -> bool:
-    """No endpoint counts as gone as well. Rules: DM-61, DM-62"""
+    """No endpoint counts as gone as well; one that came back has no sets until its first list. Rules: DM-49, DM-61, DM-62"""
     endpoint = state.endpoints.get(resource)
     return endpoint is None or grace_period_is_over(endpoint, at_s)
 
 
 def _next_node_object(context: Context, answer: CapacityAnswer) -> NodeObject:
-    """The node object after this round, on top of the one before it. Rules: DM-64, DM-66, DM-69
+    """The node object after this round, on top of the one before it. Rules: DM-64, DM-66, DM-67, DM-69
 
     A resource that the device manager does not mention keeps its capacity, and its allocatable becomes as much: that is
     how a zero stays for ever, and how a zero that was never stored turns into the old number again (DM-67).

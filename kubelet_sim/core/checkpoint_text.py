@@ -45,7 +45,7 @@ def dump(document: CheckpointDocument) -> str:
 
 
 def checksum(document: CheckpointDocument) -> int:
-    """FNV-1a, 32 bits, over the UTF-8 bytes of the dump. Rules: CP-9, DM-139"""
+    """FNV-1a, 32 bits, over the UTF-8 bytes of the dump. Rules: CP-9, DM-139, DM-140"""
     return int(fnv1a_32(dump(document).encode("utf-8", "surrogatepass")))
 
 

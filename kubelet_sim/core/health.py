@@ -23,13 +23,14 @@ def allocated_resources_status(state: State, pod: Pod) -> dict[ContainerName, Co
     """
     return {
         container.name: {
-            resource: {device: _health(state, resource, device) for device in sorted(record.ids)}
+            resource: {device: health_of(state, resource, device) for device in sorted(record.ids)}
             for resource, record in sorted(state.books.of_container(pod.uid, container.name).items())
         }
         for container in pod.containers
     }
 
 
-def _health(state: State, resource: ResourceName, device_id: DeviceID) -> str:
+def health_of(state: State, resource: ResourceName, device_id: DeviceID) -> str:
+    """`Healthy` or `Unhealthy`, as the pod's status calls a device. Rules: DM-156"""
     device = state.devices.get(resource, {}).get(device_id)
     return HEALTHY if device is None or device.is_healthy else UNHEALTHY

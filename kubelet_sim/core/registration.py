@@ -27,6 +27,7 @@ def registering(context: Context, request: Registration) -> Walk[ClientID]:
     Rules: DM-20, DM-21, DM-22, DM-23, DM-27, DM-31, DM-37
     Follows: Register, connectClient
     """
+    context.say("DM-21", request.resource, f"Register: version {request.version}, socket {request.socket_name}")
     context.state.registrations[request.resource] += 1  # Counted even if it is refused. Rules: DM-21
     refusal = _refusal(request)
     if refusal is not None:

@@ -39,6 +39,8 @@ class ResourceView:
     """In the node object, as last computed; `None` if it does not list the resource. Rules: DM-64"""
     node_allocatable: str | None
     devices: tuple[DeviceView, ...] = ()
+    stopped_at_s: float | None = None
+    """When its endpoint stopped, on the clock of `NodeSnapshot.now_s`; `None` as long as it has not. Rules: DM-45, DM-47"""
 
 
 @frozen
@@ -84,6 +86,8 @@ class PodView:
     """In spec order, init containers first."""
     is_active: bool = True
     """Whether its devices are safe from reclaim. Rules: DM-116"""
+    created_at_s: float = 0.0
+    """When the node got to know it, on the clock of `NodeSnapshot.now_s`."""
 
 
 @frozen
@@ -97,6 +101,27 @@ class AllocationView:
     resource: str
     devices: tuple[tuple[int, tuple[str, ...]], ...]
     """(NUMA node, ids), −1 for devices without topology."""
+    health: tuple[tuple[str, str], ...] = ()
+    """(id, `Healthy` or `Unhealthy`) of each, as a pod's status shows it; sorted by id. Rules: DM-156"""
+
+
+@frozen
+class EventView:
+    """Something that the kubelet tells the API server of a pod or of the node. Rules: DM-77, DM-104"""
+
+    type: str
+    """`Normal` or `Warning`."""
+    reason: str
+    object: str
+    """`pod/NAMESPACE/NAME`, or `node/NAME`."""
+    message: str
+    at_s: float
+    """The last time, in seconds since the node started."""
+    first_at_s: float
+    count: int = 1
+    """How often the same was said."""
+    field_path: str = ""
+    """The part of the object that it is about, such as `spec.containers{main}`; empty for all of it."""
 
 
 @frozen

@@ -89,6 +89,12 @@ def answer_text(effect: object, answer: object) -> str:
     return ""
 
 
+def client_details(told: object) -> dict[str, int]:
+    """Which connection a fact or an effect is about, if any, for those who look for it."""
+    client = getattr(told, "client", None)
+    return {} if client is None else {"client": client}
+
+
 def response_text(response: ContainerResponse) -> str:
     """A response by the number of its parts."""
     parts = {

@@ -26,15 +26,18 @@ from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import DIAL_TIMEOUT_S
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions
 from kubelet_sim.node.clock import with_timeout
-from kubelet_sim.node.describe import answer_text, effect_text, fact_text
+from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
 from kubelet_sim.transcript import Level, Transcript
 
 T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
+
+SPENT_LINKS = 100
+"""How many connections that nothing leads to any more are kept open, and for looking."""
 
 
 @define
@@ -74,6 +77,8 @@ class Link:
     stream: asyncio.Task[None] | None = None
     was_connected: bool = False
     """Whether its registration came to its end: options read, stream opened."""
+    has_failed: bool = False
+    """Whether its options could not be read; the connection stays open all the same. Rules: DM-36"""
     is_closed: bool = False
 
     @property
@@ -103,7 +108,7 @@ class Driver:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._walks = 0
         self.links: dict[ClientID, Link] = {}
-        """Every connection of this kubelet process, in order of registration."""
+        """The connections of this kubelet process, in order of registration; of the spent ones the last."""
 
     def own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that ends with this kubelet process, and not before because somebody stopped waiting for it."""
@@ -125,7 +130,8 @@ class Driver:
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
         subject, text, rules = fact_text(fact, self._manager.state)
-        self._world.transcript.add("fact", subject, text, rules=rules)
+        level = Level.WARNING if isinstance(fact, StreamEnded) and self._is_lost(fact) else Level.INFO
+        self._world.transcript.add("fact", subject, text, rules=rules, level=level, details=client_details(fact))
         applied = self._manager.apply(fact)
         for effect in applied.effects:
             try:
@@ -167,16 +173,18 @@ class Driver:
     async def _performed(self, effect: Effect[T], number: int, caller: Caller) -> T:
         transcript = self._world.transcript
         subject, text, rules = effect_text(effect, self._manager.state)
-        self._as_walk(number, lambda: transcript.add("effect", subject, text, rules=rules))
+        details = client_details(effect)
+        self._as_walk(number, lambda: transcript.add("effect", subject, text, rules=rules, details=details))
         try:
             answer = await self.perform(effect, caller)
         except (PluginFault, CheckpointNotWritten) as failure:
             told = f"{text}: {failure}"
-            self._as_walk(number, lambda: transcript.add("answer", subject, told, level=Level.WARNING))
+            # No warning: the core has the failure now, decides what it means, and warns of that.
+            self._as_walk(number, lambda: transcript.add("answer", subject, told, details=details))
             raise
         shown = answer_text(effect, answer)
         if shown:
-            self._as_walk(number, lambda: transcript.add("answer", subject, shown))
+            self._as_walk(number, lambda: transcript.add("answer", subject, shown, details=details))
         return answer
 
     async def perform(self, effect: Effect[T], caller: Caller | None = None) -> T:
@@ -189,8 +197,7 @@ class Driver:
             case Dial():
                 await self._dial(effect, caller)
             case CallGetDevicePluginOptions(client):
-                call = self.links[client].connection.get_device_plugin_options()
-                return await caller.unless_gone(call, lambda: RpcFailed("Canceled", "context canceled"))
+                return await self._options(self.links[client], caller)
             case OpenListAndWatch(client):
                 link = self.links[client]
                 link.was_connected = True
@@ -211,12 +218,39 @@ class Driver:
         connection = self._world.calls.connection(socket_path(self._world.directory, effect.socket_name))
         link = Link(effect.client, effect.resource, effect.socket_name, connection, self._world.transcript.now())
         self.links[effect.client] = link
+        await self._forget_spent()
         try:
             dialled = with_timeout(clock, connection.ready(), DIAL_TIMEOUT_S)
             await caller.unless_gone(dialled, lambda: DialFailed("context canceled"))
         except (TimeoutError, DialFailed) as failure:
             await self._close(link)
             raise failure if isinstance(failure, DialFailed) else DialFailed() from failure
+
+    async def _options(self, link: Link, caller: Caller) -> PluginOptions:
+        try:
+            call = link.connection.get_device_plugin_options()
+            return await caller.unless_gone(call, lambda: RpcFailed("Canceled", "context canceled"))
+        except RpcFailed:
+            link.has_failed = True
+            raise
+
+    async def _forget_spent(self) -> None:
+        """Close and forget old connections that no call can go through: a plugin may register for ever.
+
+        A kubelet leaves those open that it did not close (DM-36); so do we, with the last of them.
+        """
+        if len(self.links) > SPENT_LINKS:
+            for link in [link for link in self.links.values() if self._is_spent(link)][:-SPENT_LINKS]:
+                del self.links[link.client]
+                if not link.is_closed:
+                    await self._close(link)
+
+    def _is_spent(self, link: Link) -> bool:
+        state = self._manager.state
+        endpoint = state.endpoints.get(link.resource)
+        is_known = link.client in (state.clients.get(link.resource), endpoint.client if endpoint else None)
+        is_over = link.has_failed or (link.was_connected and not link.has_stream)
+        return link.is_closed or (is_over and not is_known)
 
     async def _read(self, link: Link) -> None:
         """Read a stream to its end; every message is dealt with before the next one is taken. Rules: DM-42, DM-60"""
@@ -228,6 +262,11 @@ class Driver:
             error = failure
         link.stream = None
         await self.apply(StreamEnded(link.client, self._world.clock.now(), error))
+
+    def _is_lost(self, end: StreamEnded) -> bool:
+        """Whether a stream ended that was neither ended by its plugin, with OK, nor cut by ourselves."""
+        link = self.links.get(end.client)
+        return end.error is not None and link is not None and not link.is_closed
 
     async def _close(self, link: Link) -> None:
         link.is_closed = True

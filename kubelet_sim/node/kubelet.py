@@ -78,7 +78,7 @@ class Kubelet:
             setup.profile, world.transcript, order=setup.order, node=node, machine=setup.machine
         )
         self._driver = Driver(self._manager, world)
-        self._server = seams.servers.server(self.register)
+        self._server = seams.servers.server(self.register, self._malformed)
         # One admission at a time; an allocation inside a preparation (DM-106) will take it, too. Rules: DM-74
         self._admission = asyncio.Lock()
 
@@ -215,13 +215,27 @@ class Kubelet:
                 PodUID(entry.pod_uid), ContainerName(entry.container), ResourceName(entry.resource), devices, response
             )
 
+    def _malformed(self, cause: str) -> None:
+        self._note(f"Register refused: the message cannot be decoded: {cause}", "DM-29", Level.WARNING)
+
     def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
         self._world.transcript.add("node", "kubelet", text, rules=(rule,), level=level)
 
 
 async def finished(task: asyncio.Task[T]) -> T:
     """Wait for work that goes on even if nobody waits for it any more."""
-    await asyncio.wait({task})
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.add_done_callback(_look_at_refusal)
+        raise
     if task.cancelled():
         raise KubeletGone("the kubelet process ended before it could answer")
     return task.result()
+
+
+def _look_at_refusal(task: asyncio.Task[Any]) -> None:
+    """A refusal is in the transcript, and its caller has gone: asyncio need not tell of it. Of a bug it still does."""
+    if not task.cancelled() and not isinstance(error := task.exception(), KubeletSimError | None):
+        context = {"message": "work that nobody waits for failed", "exception": error, "task": task}
+        task.get_loop().call_exception_handler(context)

@@ -19,12 +19,14 @@ from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.applying import new_pods
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.driver import World
+from kubelet_sim.node.events import NORMAL, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet, Seams, Setup, finished
+from kubelet_sim.node.objects import pod_object
 from kubelet_sim.node.pods import KnownPod, PodTable, PodWorker
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.node.root import Root
@@ -66,6 +68,7 @@ class Node:
         self.config = config
         self.clock = clock or RealClock()
         self.transcript = Transcript(self._now)
+        self._events = Events(self._now)
         self._calls = calls or GrpcPluginCalls()
         self._order = order
         self._store = store
@@ -178,6 +181,7 @@ class Node:
             await kubelet.die()
             raise
         self._kubelet = kubelet
+        self._events.of_node("Starting", "Starting kubelet.")
         if self.config.has_status_rounds:
             await kubelet.status_round()
             kubelet.run(self._status_rounds(kubelet))
@@ -218,7 +222,7 @@ class Node:
             UsageError: there is a pod of that name or uid.
             KubeletGone: the kubelet process ended before the verdict.
         """
-        return await self._admit(self._pods.add(pod))
+        return await self._admit(self._pods.add(pod, self._now()))
 
     async def apply(self, pods: Sequence[Pod]) -> None:
         """Put pods on the node, all or none, and return at once: their verdicts come one after the other.
@@ -230,7 +234,7 @@ class Node:
         added: list[KnownPod] = []
         try:
             for pod in pods:
-                added.append(self._pods.add(pod))  # noqa: PERF401 - what was added is taken back on failure
+                added.append(self._pods.add(pod, self._now()))  # noqa: PERF401 - what was added is taken back on failure
         except UsageError:
             for known in added:
                 self._pods.drop(known.pod.uid)
@@ -256,9 +260,10 @@ class Node:
             verdict = await kubelet.admit(known.pod)
         known.decided(verdict, self.config.profile.rejection_prefix)
         if not isinstance(verdict, Admitted):
+            self._events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
             self._runtime.stop(known.pod, "Error")
         elif self.config.runs_containers:
-            worker = PodWorker(known, kubelet, self._runtime, self.clock, self.transcript)
+            worker = PodWorker(known, kubelet, self._runtime, self.clock, self.transcript, self._events)
             known.worker = kubelet.run(worker.run())
         return verdict
 
@@ -277,7 +282,8 @@ class Node:
         async with self._main_loop:
             if known.worker is not None:
                 known.worker.cancel()
-            self._runtime.stop(known.pod, "Completed")
+            for container in self._runtime.stop(known.pod, "Completed"):
+                self._events.of_pod(known.pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
             await kubelet.deactivate(known.pod.uid)
             self._pods.drop(known.pod.uid)
             self._runtime.forget(known.pod)
@@ -363,11 +369,23 @@ class Node:
             sources_ready=state.sources_ready,
             capacity=quantities(state.node.capacity),
             allocatable=quantities(state.node.allocatable),
-            resources=resource_views(state, self._pods),
+            resources=resource_views(state, self._pods, self._started_at_s),
             plugins=plugin_views(state, self.kubelet.driver.links.values()),
             pods=pod_views(self._pods, self._runtime, state),
             allocations=allocation_views(state, self._pods),
         )
+
+    def events(self) -> tuple[EventView, ...]:
+        """What the kubelet has told the API server of, in order of the last time; a bounded number."""
+        return self._events.views()
+
+    def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
+        """A pod with its status, as the API would show it: see `kubelet_sim.node.objects`.
+
+        Raises:
+            UsageError: there is no such pod, or no kubelet runs.
+        """
+        return pod_object(self._pods.find(name, namespace), self._runtime, self.kubelet.state)
 
     async def changes(self) -> AsyncGenerator[None, None]:
         """Yield once at the start and then whenever something has happened; several things may be one change."""

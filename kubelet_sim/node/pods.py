@@ -14,6 +14,7 @@ from kubelet_sim.errors import PreparationFailed, UsageError
 from kubelet_sim.model.admission import Admission, Rejected
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
+from kubelet_sim.node.events import NORMAL, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.runtime import ContainerState, SimulatedRuntime
@@ -32,6 +33,7 @@ class KnownPod:
     phase: str = "Pending"
     reason: str = ""
     message: str = ""
+    created_at_s: float = 0.0
     worker: asyncio.Task[None] | None = None
     """What brings its containers to life, once it is admitted."""
 
@@ -55,14 +57,14 @@ class PodTable:
     def __iter__(self) -> Iterator[KnownPod]:
         return iter(tuple(self._pods.values()))
 
-    def add(self, pod: Pod) -> KnownPod:
-        """Raises `UsageError` if its name or its uid is taken by another one."""
+    def add(self, pod: Pod, at_s: float = 0.0) -> KnownPod:
+        """Get to know a pod at that time. Raises `UsageError` if its name or its uid is taken by another one."""
         for known in self._pods.values():
             if known.pod.key == pod.key:
                 raise UsageError(f"pod {pod.key} already exists; delete it first, or choose another name")
             if known.pod.uid == pod.uid:
                 raise UsageError(f"pod {pod.key}: the uid {pod.uid} is that of {known.pod.key}; choose another one")
-        self._pods[pod.uid] = KnownPod(pod)
+        self._pods[pod.uid] = KnownPod(pod, created_at_s=at_s)
         return self._pods[pod.uid]
 
     def find(self, name: str, namespace: str = "default") -> KnownPod:
@@ -91,6 +93,7 @@ class PodWorker:
     _runtime: SimulatedRuntime
     _clock: Clock
     _transcript: Transcript
+    _events: Events
 
     async def run(self) -> None:
         """Create what is not there yet, again and again until everything is. Rules: DM-104"""
@@ -116,10 +119,13 @@ class PodWorker:
             spec = await self._kubelet.prepare(pod, container)
         except PreparationFailed as failure:
             held.becomes(ContainerState.WAITING, "CreateContainerConfigError", str(failure))
+            self._events.of_pod(pod, WARNING, "Failed", f"Error: {failure}", container)
             self._note(f"{container.name}: CreateContainerConfigError: {failure}", Level.WARNING)
             return False
         self._runtime.create(pod, container, spec)
+        self._events.of_pod(pod, NORMAL, "Created", "Container created", container)
         self._runtime.start(pod, container)
+        self._events.of_pod(pod, NORMAL, "Started", "Container started", container)
         ended = " and ran to its end" if container.kind is ContainerKind.INIT else ""
         self._note(f"container {container.name} started{ended}")
         return True

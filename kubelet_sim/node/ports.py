@@ -44,6 +44,9 @@ class PluginCalls(Protocol):
 Register = Callable[[Registration], Awaitable[None]]
 """Answers a Register call; raises `RegistrationRefused`. It is cancelled when the caller has gone (DM-30)."""
 
+Malformed = Callable[[str], None]
+"""Told why the message of a Register call could not be decoded; the call was refused."""
+
 
 class RegistrationServer(Protocol):
     """The Registration service on `kubelet.sock`. Rules: DM-11"""
@@ -62,7 +65,7 @@ class RegistrationServer(Protocol):
 class RegistrationServers(Protocol):
     """Makes one server for each kubelet process."""
 
-    def server(self, register: Register) -> RegistrationServer:
+    def server(self, register: Register, malformed: Malformed) -> RegistrationServer:
         """A server that is not yet listening."""
 
 

@@ -97,6 +97,7 @@ _SHARED = Path("/tmp")  # noqa: S108 - short enough for sockets, and checked
 
 
 def _resolved(path: Path) -> Path:
+    """Absolute, so that every socket path is: the kubelet refuses any other. Rules: DM-3"""
     try:
         return path.resolve()
     except (OSError, RuntimeError) as exc:  # a circle of links, a name that is too long

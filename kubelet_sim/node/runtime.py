@@ -69,12 +69,15 @@ class SimulatedRuntime:
         if container.kind is ContainerKind.INIT:
             held.becomes(ContainerState.EXITED, "Completed")
 
-    def stop(self, pod: Pod, reason: str) -> None:
-        """End what there is of a pod."""
+    def stop(self, pod: Pod, reason: str) -> list[Container]:
+        """End what there is of a pod; answers with the containers that ended by it, in the pod's order."""
+        stopped = []
         for container in pod.all_containers():
             held = self.container(pod.uid, container.name)
             if held.state in (ContainerState.CREATED, ContainerState.RUNNING):
                 held.becomes(ContainerState.EXITED, reason)
+                stopped.append(container)
+        return stopped
 
     def forget(self, pod: Pod) -> None:
         """The pod is gone from the node."""

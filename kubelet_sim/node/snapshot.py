@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kubelet_sim.core.endpoint import EndpointState, state_of
+from kubelet_sim.core.health import health_of
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Pod
@@ -28,16 +29,20 @@ def quantities(amounts: Mapping[str, Quantity]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(quantity)) for name, quantity in amounts.items()))
 
 
-def resource_views(state: State, pods: PodTable) -> tuple[ResourceView, ...]:
-    """Every name that the device manager knows or the node object lists as a device plugin's."""
+def resource_views(state: State, pods: PodTable, started_at_s: float) -> tuple[ResourceView, ...]:
+    """Every name that the device manager knows or the node object lists as a device plugin's.
+
+    `started_at_s` is when the node started, on the clock by which endpoints stop.
+    """
     names = {*state.healthy, *state.unhealthy, *state.books.in_use, *state.endpoints}
     names |= {ResourceName(name) for name in state.node.capacity if is_extended_resource_name(name)}
     holders = _holders(state, pods)
-    return tuple(_resource_view(state, name, holders) for name in sorted(names))
+    return tuple(_resource_view(state, name, holders, started_at_s) for name in sorted(names))
 
 
-def _resource_view(state: State, name: ResourceName, holders: _Holders) -> ResourceView:
+def _resource_view(state: State, name: ResourceName, holders: _Holders, started_at_s: float) -> ResourceView:
     endpoint = state.endpoints.get(name)
+    stopped_at_s = endpoint.stopped_at_s if endpoint else None
     in_node = state.node.capacity.get(name), state.node.allocatable.get(name)
     healthy, in_use = state.healthy.get(name, set()), state.books.in_use.get(name, set())
     devices = tuple(
@@ -60,6 +65,7 @@ def _resource_view(state: State, name: ResourceName, holders: _Holders) -> Resou
         node_capacity=None if in_node[0] is None else str(in_node[0]),
         node_allocatable=None if in_node[1] is None else str(in_node[1]),
         devices=devices,
+        stopped_at_s=None if stopped_at_s is None else stopped_at_s - started_at_s,
     )
 
 
@@ -102,7 +108,7 @@ def _plugin_state(state: State, link: Link) -> str:
         return endpoint.state.value
     if link.was_connected:
         return "stopped" if link.is_closed else "replaced"
-    return "failed" if link.is_closed else "connecting"
+    return "failed" if link.has_failed or link.is_closed else "connecting"
 
 
 def pod_views(pods: PodTable, runtime: SimulatedRuntime, state: State) -> tuple[PodView, ...]:
@@ -122,6 +128,7 @@ def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodVi
         message=known.message,
         containers=_container_views(pod, runtime),
         is_active=pod.uid in state.active_pods,
+        created_at_s=known.created_at_s,
     )
 
 
@@ -139,5 +146,6 @@ def allocation_views(state: State, pods: PodTable) -> tuple[AllocationView, ...]
     for (uid, container, resource), record in state.books:
         known = pods.get(uid)
         devices = tuple((numa, tuple(sorted(ids))) for numa, ids in sorted(record.devices.items()))
-        views.append(AllocationView(uid, known.pod.key if known else uid, container, resource, devices))
+        health = tuple((device, health_of(state, resource, device)) for device in sorted(record.ids))
+        views.append(AllocationView(uid, known.pod.key if known else uid, container, resource, devices, health))
     return tuple(sorted(views, key=lambda view: (view.pod, view.container, view.resource)))

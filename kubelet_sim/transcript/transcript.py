@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from kubelet_sim.transcript.records import Decision, Json, Level, Record
+from kubelet_sim.transcript.repeats import Repeats
 
 Listener = Callable[[Record], None]
 
@@ -14,15 +15,23 @@ Listener = Callable[[Record], None]
 class Transcript:
     """All records of a node, oldest first.
 
+    A warning that says again what was warned of in the last minute is an `INFO`: see `repeats`.
+
     Args:
         now: the clock that stamps the records, in seconds since the node started.
         keep: how many records stay in memory; older ones are forgotten, their numbers are not used again.
+        keep_characters: how much foreign text they may hold together before older ones are forgotten, too; the newest
+            record stays whatever its length.
     """
 
-    def __init__(self, now: Callable[[], float], *, keep: int = 100_000) -> None:
+    def __init__(self, now: Callable[[], float], *, keep: int = 100_000, keep_characters: int = 32_000_000) -> None:
         self.now = now
         """Seconds since the node started, on its clock."""
-        self._records: deque[Record] = deque(maxlen=keep)
+        self._records: deque[Record] = deque()
+        self._keep = keep
+        self._keep_characters = keep_characters
+        self._characters = 0
+        self._repeats = Repeats()
         self._listeners: list[Listener] = []
         self._count = 0
         self.incarnation = 1
@@ -62,9 +71,12 @@ class Transcript:
     ) -> Record:
         """Write one record and tell the listeners."""
         self._count += 1
+        now_s = self.now()
+        if level is Level.WARNING and self._repeats.is_repeat(subject, text, now_s):
+            level = Level.INFO
         record = Record(
             self._count,
-            self.now(),
+            now_s,
             kind,
             subject,
             text,
@@ -75,6 +87,9 @@ class Transcript:
             details or {},
         )
         self._records.append(record)
+        self._characters += _characters(record)
+        while len(self._records) > 1 and (len(self._records) > self._keep or self._characters > self._keep_characters):
+            self._characters -= _characters(self._records.popleft())
         for listener in tuple(self._listeners):
             listener(record)
         return record
@@ -83,3 +98,17 @@ class Transcript:
         """Call `listener` with every further record; the answer ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+
+def _characters(record: Record) -> int:
+    return len(record.subject) + len(record.text) + sum(map(_characters_in, record.details.values()))
+
+
+def _characters_in(value: Json) -> int:
+    """Texts and lists of texts are what foreign details are made of."""
+    match value:
+        case str():
+            return len(value)
+        case list():
+            return sum(map(_characters_in, value))
+    return 1

@@ -14,16 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import grpc
-
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire import control_messages, unix_socket
 from kubelet_sim.wire.control_address import no_node
 from kubelet_sim.wire.control_server import OPTIONS, SERVICE
+from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
 T = TypeVar("T")
@@ -44,25 +43,18 @@ class ControlClient:
     Args:
         socket_path: the node's control socket.
         root: what to call the node by in errors.
+        connect_s: how long to wait for a sign of life.
     """
 
-    def __init__(self, socket_path: Path, root: Path) -> None:
+    def __init__(self, socket_path: Path, root: Path, *, connect_s: float = _CONNECT_S) -> None:
         self._path = socket_path
         self._root = root
+        self._connect_s = connect_s
         self._channel: grpc.Channel | None = None
 
     def __enter__(self) -> Self:
         self._look()
-        channel = grpc.insecure_channel(unix_socket.target(self._path), options=_CLIENT_OPTIONS)
-        try:
-            grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
-        except BaseException as error:
-            channel.close()
-            if not isinstance(error, grpc.FutureTimeoutError):
-                raise
-            text = f"the node at {self._root} does not answer within {_CONNECT_S:g} s; is it yours, and is it alive?"
-            raise TransportError(text) from error
-        self._channel = channel
+        self._channel = grpc.insecure_channel(unix_socket.target(self._path), options=_CLIENT_OPTIONS)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,9 +62,9 @@ class ControlClient:
         if channel is not None:
             channel.close()
 
-    def status(self) -> NodeSnapshot:
-        """Return the node at this moment."""
-        return control_messages.snapshot_value(self._unary("Status", pb.StatusRequest(), pb.NodeSnapshot))
+    def status(self, timeout_s: float | None = None) -> NodeSnapshot:
+        """Return the node at this moment. Raises `TimeoutError` after so much real time."""
+        return control_messages.snapshot_value(self._unary("Status", pb.StatusRequest(), pb.NodeSnapshot, timeout_s))
 
     def watch(self, timeout_s: float | None = None) -> Iterator[NodeSnapshot]:
         """Yield the node at once and at every change; ends with the node. Raises `TimeoutError` after so much real time."""
@@ -94,6 +86,17 @@ class ControlClient:
         request = pb.GetContainerSpecRequest(name=name, namespace=namespace, container=container)
         return control_messages.spec_value(self._unary("GetContainerSpec", request, pb.ContainerSpec))
 
+    def pod(self, name: str, namespace: str) -> dict[str, Any]:
+        """Return a pod as the API would show it: its manifest with a status."""
+        answer = self._unary("GetPod", pb.GetPodRequest(name=name, namespace=namespace), pb.GetPodResponse)
+        pod: dict[str, Any] = json.loads(answer.pod)
+        return pod
+
+    def events(self) -> tuple[EventView, ...]:
+        """Return the events that the node remembers, in order of the last time of each."""
+        answer = self._unary("ListEvents", pb.ListEventsRequest(), pb.ListEventsResponse)
+        return tuple(map(control_messages.event_value, answer.events))
+
     def restart(self) -> None:
         """Restart the kubelet; returns when every pod was admitted again."""
         self._unary("Restart", pb.RestartRequest(), pb.RestartResponse)
@@ -102,34 +105,50 @@ class ControlClient:
         """Let time pass; returns the node's clock, in seconds since its start."""
         return self._unary("Advance", pb.AdvanceRequest(seconds=seconds), pb.AdvanceResponse).now_s
 
-    def trace(self, *, follow: bool = False) -> Iterator[Record]:
-        """Yield the records so far, with `follow` also those to come until the node ends."""
-        for message in self._stream("Trace", pb.TraceRequest(follow=follow), pb.TraceResponse):
+    def trace(self, *, follow: bool = False, about: str = "") -> Iterator[Record]:
+        """Yield the records so far, with `follow` also those to come until the node ends.
+
+        With `about`, only those about this subject and of the walks in which it is spoken of, and only the last of them.
+        """
+        for message in self._stream("Trace", pb.TraceRequest(follow=follow, about=about), pb.TraceResponse):
             yield from map(control_messages.record_value, message.records)
 
     def _look(self) -> None:
-        """See whether anybody listens before the library is asked, which would try again and again."""
+        """See whether somebody listens, lets us in and is alive: an HTTP/2 server speaks first.
+
+        The library would try again and again, and does not say which of the three it is.
+        """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.settimeout(_CONNECT_S)
+            probe.settimeout(self._connect_s)
             try:
                 probe.connect(os.fsencode(self._path))
+                is_let_in = bool(probe.recv(1))
             except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
                 raise no_node(self._root) from error
+            except TimeoutError as error:
+                text = f"the node at {self._root} has not answered for {self._connect_s:g} s; was its process stopped?"
+                raise TransportError(text) from error
+            except ConnectionResetError:
+                is_let_in = False
             except OSError as error:
                 cause = error.strerror or str(error)
                 raise TransportError(f"cannot reach the node at {self._root}: {cause}") from error
+        if not is_let_in:
+            raise TransportError(
+                f"the node at {self._root} takes orders from the user who started it alone, or is ending"
+            )
 
     def _opened(self) -> grpc.Channel:
         if self._channel is None:
             raise UsageError("the connection to the node is not open")
         return self._channel
 
-    def _unary(self, name: str, request: Any, answer: type[T]) -> T:
-        method: Callable[[Any], T] = self._opened().unary_unary(
+    def _unary(self, name: str, request: Any, answer: type[T], timeout_s: float | None = None) -> T:
+        method: Callable[..., T] = self._opened().unary_unary(
             f"/{SERVICE}/{name}", request_serializer=_serialized, response_deserializer=_parser(answer)
         )
         with self._translated():
-            return method(request)
+            return method(request, timeout=timeout_s)
 
     def _stream(self, name: str, request: Any, answer: type[T], timeout_s: float | None = None) -> Iterator[T]:
         method = self._opened().unary_stream(

@@ -15,6 +15,7 @@ from kubelet_sim.model.views import (
     AllocationView,
     ContainerView,
     DeviceView,
+    EventView,
     NodeSnapshot,
     PluginView,
     PodView,
@@ -119,6 +120,34 @@ def record_value(message: pb.Record) -> Record:
     )
 
 
+def event_message(event: EventView) -> pb.Event:
+    """Return the message of an event."""
+    return pb.Event(
+        type=event.type,
+        reason=sendable(event.reason),
+        object=sendable(event.object),
+        message=sendable(event.message),
+        at_s=event.at_s,
+        first_at_s=event.first_at_s,
+        count=event.count,
+        field_path=event.field_path,
+    )
+
+
+def event_value(message: pb.Event) -> EventView:
+    """Return the event of a message."""
+    return EventView(
+        type=message.type,
+        reason=message.reason,
+        object=message.object,
+        message=message.message,
+        at_s=message.at_s,
+        first_at_s=message.first_at_s,
+        count=message.count,
+        field_path=message.field_path,
+    )
+
+
 def sendable(text: str) -> str:
     """Return the text without halves of characters, which stand for bytes that are no UTF-8 in paths."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -152,6 +181,7 @@ def _resource_message(view: ResourceView) -> pb.Resource:
             )
             for device in view.devices
         ],
+        stopped_at_s=view.stopped_at_s,
     )
 
 
@@ -175,6 +205,7 @@ def _resource_value(message: pb.Resource) -> ResourceView:
             )
             for device in message.devices
         ),
+        stopped_at_s=message.stopped_at_s if message.HasField("stopped_at_s") else None,
     )
 
 
@@ -223,6 +254,7 @@ def _pod_message(view: PodView) -> pb.Pod:
             for each in view.containers
         ],
         is_active=view.is_active,
+        created_at_s=view.created_at_s,
     )
 
 
@@ -238,6 +270,7 @@ def _pod_value(message: pb.Pod) -> PodView:
             ContainerView(each.name, each.kind, each.state, each.reason, each.message) for each in message.containers
         ),
         is_active=message.is_active,
+        created_at_s=message.created_at_s,
     )
 
 
@@ -248,6 +281,7 @@ def _allocation_message(view: AllocationView) -> pb.Allocation:
         container=view.container,
         resource=view.resource,
         devices=[pb.NumaDevices(numa_node=node, ids=ids) for node, ids in view.devices],
+        health=_pair_messages(view.health),
     )
 
 
@@ -258,4 +292,5 @@ def _allocation_value(message: pb.Allocation) -> AllocationView:
         container=message.container,
         resource=message.resource,
         devices=tuple((each.numa_node, tuple(each.ids)) for each in message.devices),
+        health=_pair_values(message.health),
     )

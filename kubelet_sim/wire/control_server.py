@@ -14,16 +14,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import grpc
 from attrs import evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Transcript
+from kubelet_sim.transcript.about import records_about
 from kubelet_sim.wire import control_messages, noise, unix_socket
 from kubelet_sim.wire.control_door import ControlDoor
+from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
 T = TypeVar("T")
@@ -62,6 +63,12 @@ class ControlledNode(Protocol):
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
         """Raises `UsageError` if there is none, or not yet."""
+
+    def pod(self, name: str, namespace: str = "default") -> Mapping[str, Any]:
+        """Raises `UsageError` if there is no such pod."""
+
+    def events(self) -> tuple[EventView, ...]:
+        """Oldest first."""
 
     async def restart(self) -> None:
         """Raises `TransportError` if the new kubelet cannot start."""
@@ -130,6 +137,8 @@ class _Service:
             "Apply": _unary(pb.ApplyRequest, self.apply),
             "Delete": _unary(pb.DeleteRequest, self.delete),
             "GetContainerSpec": _unary(pb.GetContainerSpecRequest, self.container_spec),
+            "GetPod": _unary(pb.GetPodRequest, self.pod),
+            "ListEvents": _unary(pb.ListEventsRequest, self.events),
             "Restart": _unary(pb.RestartRequest, self.restart),
             "Advance": _unary(pb.AdvanceRequest, self.advance),
             "Trace": _stream(pb.TraceRequest, self.trace),
@@ -179,6 +188,12 @@ class _Service:
         container = request.container if request.HasField("container") else None
         return control_messages.spec_message(self._node.container_spec(request.name, container, request.namespace))
 
+    async def pod(self, request: pb.GetPodRequest) -> pb.GetPodResponse:
+        return pb.GetPodResponse(pod=json.dumps(self._node.pod(request.name, request.namespace)))
+
+    async def events(self, _request: pb.ListEventsRequest) -> pb.ListEventsResponse:
+        return pb.ListEventsResponse(events=map(control_messages.event_message, self._node.events()))
+
     async def restart(self, _request: pb.RestartRequest) -> pb.RestartResponse:
         await self._to_its_end(self._node.restart())
         return pb.RestartResponse()
@@ -189,6 +204,12 @@ class _Service:
 
     async def trace(self, request: pb.TraceRequest) -> AsyncGenerator[pb.TraceResponse, None]:
         """Nothing is queued for a slow reader: what it has not got yet is looked up when it takes more."""
+        if request.about:
+            found = records_about(self._node.transcript, request.about)
+            for start in range(0, len(found), _RECORDS_PER_MESSAGE):
+                part = found[start : start + _RECORDS_PER_MESSAGE]
+                yield pb.TraceResponse(records=[control_messages.record_message(each) for each in part])
+            return
         last = 0
         async with contextlib.aclosing(self._changes()) as changes:
             async for _ in changes:

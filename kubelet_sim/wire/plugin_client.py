@@ -11,13 +11,12 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-import grpc
-
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
 from kubelet_sim.wire import messages, noise, unix_socket
-from kubelet_sim.wire.status import connection_closing, rpc_failed, undecodable_message
+from kubelet_sim.wire.library import grpc
+from kubelet_sim.wire.status import connection_closing, no_message, rpc_failed, undecodable_message
 
 T = TypeVar("T")
 
@@ -101,7 +100,10 @@ class GrpcPluginConnection:
         method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(_path(name))
         call = method(request)
         with self._in_progress_until_left(call):
-            return _decoded(decode, await self._unless_closed(call))
+            answer: bytes | None = await self._unless_closed(call)
+        if answer is None:  # the library takes a status of OK for an answer
+            raise no_message()
+        return _decoded(decode, answer)
 
     def _opened(self) -> grpc.aio.Channel:
         if self._is_closed:

@@ -13,13 +13,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import grpc
-
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import status_code
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]

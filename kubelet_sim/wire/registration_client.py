@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import grpc
-
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import rpc_failed
 
 _OPTIONS: tuple[tuple[str, str | int], ...] = (

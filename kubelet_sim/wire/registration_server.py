@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NoReturn
 
-import grpc
-
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.wire import messages, noise, unix_socket
+from kubelet_sim.wire.library import grpc
 
 Register = Callable[[Registration], Awaitable[None]]
+Malformed = Callable[[str], None]
 Appears = Literal["bind", "rename"]
 """How the socket file comes into being. `bind`: as the kubelet's, visible a moment before it can be dialled. `rename`: under
 a hidden name first, so that a watcher who sees it can dial it at once."""
@@ -27,10 +27,19 @@ _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class GrpcRegistrationServer:
-    """One kubelet process's Registration service; fits `kubelet_sim.node.ports.RegistrationServer`. Rules: DM-11"""
+    """One kubelet process's Registration service; fits `kubelet_sim.node.ports.RegistrationServer`.
 
-    def __init__(self, register: Register, *, appears: Appears = "rename") -> None:
+    It listens once: nobody watches the socket's file, and a listener that is lost is not replaced. Connections to plugins
+    are none of its business.
+
+    Rules: DM-11, DM-12, DM-13
+    """
+
+    def __init__(
+        self, register: Register, malformed: Malformed = lambda _: None, *, appears: Appears = "rename"
+    ) -> None:
         self._register = register
+        self._malformed = malformed
         self._appears = appears
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
@@ -83,6 +92,7 @@ class GrpcRegistrationServer:
         try:
             registration = messages.decode_registration(request)
         except ValueError as error:
+            self._malformed(str(error))
             await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
         try:
             await self._register(registration)
@@ -98,9 +108,12 @@ class GrpcRegistrationServers:
     def __init__(self, *, appears: Appears = "rename") -> None:
         self._appears = appears
 
-    def server(self, register: Register) -> GrpcRegistrationServer:
-        """Return a server that does not listen yet; `register` is cancelled when its caller has gone. Rules: DM-30"""
-        return GrpcRegistrationServer(register, appears=self._appears)
+    def server(self, register: Register, malformed: Malformed = lambda _: None) -> GrpcRegistrationServer:
+        """Return a server that does not listen yet; `register` is cancelled when its caller has gone. Rules: DM-30
+
+        `malformed` is told why a request could not be decoded.
+        """
+        return GrpcRegistrationServer(register, malformed, appears=self._appears)
 
 
 class _Methods(grpc.GenericRpcHandler):

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-import grpc
-
 from kubelet_sim.errors import RpcFailed
+from kubelet_sim.wire.library import grpc
 
 _GO_NAMES: dict[grpc.StatusCode, str] = {
     grpc.StatusCode.OK: "OK",
@@ -86,3 +85,8 @@ def connection_closing() -> RpcFailed:
 def undecodable_message(cause: ValueError) -> RpcFailed:
     """Return how a call ends whose answer cannot be decoded; `cause` is of `decoding.parse`. Rules: DM-125"""
     return RpcFailed("Internal", f"grpc: failed to unmarshal the received message: {cause}")
+
+
+def no_message() -> RpcFailed:
+    """Return how a call ends that the plugin ended with OK before it had answered. Rules: DM-29, DM-98"""
+    return RpcFailed("Internal", "cardinality violation: received no response message from non-server-streaming RPC")

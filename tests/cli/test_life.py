@@ -151,7 +151,7 @@ def test_nobody_reads_what_a_node_prints(root: Path) -> None:
 def test_a_paused_terminal_does_not_stop_the_node(root: Path) -> None:
     """Lines pile up with nobody reading; the node answers all the same, and ends when it is told to."""
     with node(root, "--clock", "manual", output=subprocess.PIPE) as process:
-        ok("advance", "3h", root=root)  # some thousand status rounds: more than a pipe holds
+        ok("advance", "5h", root=root)  # some thousand status rounds: more than a pipe holds
         assert len(ok("trace", root=root)) > 65536
         process.terminate()
         assert process.wait(PATIENCE_S) == 0
@@ -165,7 +165,13 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
         [*PROGRAM, "demo"], capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd="/", env=environment()
     )
     assert (done.returncode, done.stderr) == (0, "")
-    for expected in ("ListAndWatch to client", "Allocate(", "[DM-98]", "NVIDIA_VISIBLE_DEVICES=GPU-", "What to try next"):
+    for expected in (
+        "ListAndWatch to client",
+        "Allocate(",
+        "[DM-98]",
+        "NVIDIA_VISIBLE_DEVICES=GPU-",
+        "What to try next",
+    ):
         assert expected in done.stdout
     assert "\x1b" not in done.stdout
     assert [path for path in set(Path("/tmp").iterdir()) - before if path.name.startswith("ks-demo")] == []

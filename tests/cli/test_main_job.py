@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import (
+    PATIENCE_S,
     PLUGIN,
     PROGRAM,
     RESOURCE,
@@ -132,23 +134,21 @@ def test_waiting_has_an_end(running_root: Path) -> None:
         assert "has not been created" in early.stderr
 
 
+def is_connected(root: Path) -> bool:
+    """Whether somebody is connected to the control socket, which the kernel knows by the name it was bound under."""
+    path = str(root / "kubelet-sim" / ".control.new")
+    return sum(line.endswith(path) for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()) > 1
+
+
 def test_waiting_ends_with_the_node(root: Path) -> None:
     """Nobody waits for a node that is gone."""
-    with node(root) as process:
-        with started(*PROGRAM, "wait", "--for", "pod/p=Running", "--timeout", "1h", "--root", str(root)) as waiting:
-            log = root.parent / "log"
-            until(lambda: "listening" in log.read_text(encoding="utf-8"))
-            until(lambda: _is_connected(root))
-            assert stop(process, signal.SIGTERM) == 0
-            assert waiting.stdout is not None
-            assert "the node ended" in waiting.stdout.read() or waiting.wait(20) == 3
-        assert waiting.returncode == 3
-
-
-def _is_connected(root: Path) -> bool:
-    """Whether somebody is connected to the control socket (a connected socket of that path is one line more)."""
-    path = str(root / "kubelet-sim" / "control.sock")
-    return sum(line.endswith(path) for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()) > 1
+    waiting_command = (*PROGRAM, "wait", "--for", "pod/p=Running", "--timeout", "1h", "--root", str(root))
+    with node(root) as process, started(*waiting_command) as waiting:
+        until(lambda: is_connected(root))
+        assert stop(process, signal.SIGTERM) == 0
+        assert waiting.wait(PATIENCE_S) == 3
+        assert waiting.stdout is not None
+        assert waiting.stdout.read().startswith("error: ")
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,6 @@ def test_exec_of_nothing(running_root: Path) -> None:
 
 def test_exec_needs_no_grpc(running_root: Path) -> None:
     """The library's threads and fork handlers stay away from the plugin's parent."""
-    import sys
-
     script = (
         "import sys\n"
         "from kubelet_sim.cli.main import cli\n"

@@ -58,7 +58,7 @@ def test_file_is_read_back(case: dict[str, Any]) -> None:
 
 
 def test_reading(reading: dict[str, Any]) -> None:
-    """A file is believed, found corrupt or refused as by the kubelet. Rules: CP-12, CP-13, DM-141, DM-142"""
+    """A file is believed, found corrupt or refused as by the kubelet. Rules: CP-12, CP-13, DM-141, DM-142, DM-144"""
     match reading["result"]:
         case "ok":
             assert _document(reading["data"]) == decode(_file(reading))

@@ -151,6 +151,102 @@ class GetContainerSpecRequest(google.protobuf.message.Message):
 global___GetContainerSpecRequest = GetContainerSpecRequest
 
 @typing.final
+class GetPodRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    NAMESPACE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    namespace: builtins.str
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        namespace: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "namespace", b"namespace"]) -> None: ...
+
+global___GetPodRequest = GetPodRequest
+
+@typing.final
+class GetPodResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POD_FIELD_NUMBER: builtins.int
+    pod: builtins.str
+    """A JSON object."""
+    def __init__(
+        self,
+        *,
+        pod: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["pod", b"pod"]) -> None: ...
+
+global___GetPodResponse = GetPodResponse
+
+@typing.final
+class ListEventsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ListEventsRequest = ListEventsRequest
+
+@typing.final
+class ListEventsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: builtins.int
+    @property
+    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Event]: ...
+    def __init__(
+        self,
+        *,
+        events: collections.abc.Iterable[global___Event] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["events", b"events"]) -> None: ...
+
+global___ListEventsResponse = ListEventsResponse
+
+@typing.final
+class Event(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    OBJECT_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    AT_S_FIELD_NUMBER: builtins.int
+    FIRST_AT_S_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    FIELD_PATH_FIELD_NUMBER: builtins.int
+    type: builtins.str
+    reason: builtins.str
+    object: builtins.str
+    message: builtins.str
+    at_s: builtins.float
+    first_at_s: builtins.float
+    count: builtins.int
+    field_path: builtins.str
+    def __init__(
+        self,
+        *,
+        type: builtins.str = ...,
+        reason: builtins.str = ...,
+        object: builtins.str = ...,
+        message: builtins.str = ...,
+        at_s: builtins.float = ...,
+        first_at_s: builtins.float = ...,
+        count: builtins.int = ...,
+        field_path: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["at_s", b"at_s", "count", b"count", "field_path", b"field_path", "first_at_s", b"first_at_s", "message", b"message", "object", b"object", "reason", b"reason", "type", b"type"]) -> None: ...
+
+global___Event = Event
+
+@typing.final
 class RestartRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -206,13 +302,17 @@ class TraceRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     FOLLOW_FIELD_NUMBER: builtins.int
+    ABOUT_FIELD_NUMBER: builtins.int
     follow: builtins.bool
+    about: builtins.str
+    """Only what is about this subject, and the walks in which it is spoken of; empty for everything. Not with `follow`."""
     def __init__(
         self,
         *,
         follow: builtins.bool = ...,
+        about: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["follow", b"follow"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["about", b"about", "follow", b"follow"]) -> None: ...
 
 global___TraceRequest = TraceRequest
 
@@ -316,6 +416,7 @@ class Resource(google.protobuf.message.Message):
     NODE_CAPACITY_FIELD_NUMBER: builtins.int
     NODE_ALLOCATABLE_FIELD_NUMBER: builtins.int
     DEVICES_FIELD_NUMBER: builtins.int
+    STOPPED_AT_S_FIELD_NUMBER: builtins.int
     name: builtins.str
     healthy: builtins.int
     unhealthy: builtins.int
@@ -323,6 +424,7 @@ class Resource(google.protobuf.message.Message):
     endpoint: builtins.str
     node_capacity: builtins.str
     node_allocatable: builtins.str
+    stopped_at_s: builtins.float
     @property
     def devices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Device]: ...
     def __init__(
@@ -336,13 +438,16 @@ class Resource(google.protobuf.message.Message):
         node_capacity: builtins.str | None = ...,
         node_allocatable: builtins.str | None = ...,
         devices: collections.abc.Iterable[global___Device] | None = ...,
+        stopped_at_s: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_node_allocatable", b"_node_allocatable", "_node_capacity", b"_node_capacity", "node_allocatable", b"node_allocatable", "node_capacity", b"node_capacity"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_node_allocatable", b"_node_allocatable", "_node_capacity", b"_node_capacity", "allocated", b"allocated", "devices", b"devices", "endpoint", b"endpoint", "healthy", b"healthy", "name", b"name", "node_allocatable", b"node_allocatable", "node_capacity", b"node_capacity", "unhealthy", b"unhealthy"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_node_allocatable", b"_node_allocatable", "_node_capacity", b"_node_capacity", "_stopped_at_s", b"_stopped_at_s", "node_allocatable", b"node_allocatable", "node_capacity", b"node_capacity", "stopped_at_s", b"stopped_at_s"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_node_allocatable", b"_node_allocatable", "_node_capacity", b"_node_capacity", "_stopped_at_s", b"_stopped_at_s", "allocated", b"allocated", "devices", b"devices", "endpoint", b"endpoint", "healthy", b"healthy", "name", b"name", "node_allocatable", b"node_allocatable", "node_capacity", b"node_capacity", "stopped_at_s", b"stopped_at_s", "unhealthy", b"unhealthy"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_node_allocatable", b"_node_allocatable"]) -> typing.Literal["node_allocatable"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_node_capacity", b"_node_capacity"]) -> typing.Literal["node_capacity"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_stopped_at_s", b"_stopped_at_s"]) -> typing.Literal["stopped_at_s"] | None: ...
 
 global___Resource = Resource
 
@@ -426,6 +531,7 @@ class Pod(google.protobuf.message.Message):
     MESSAGE_FIELD_NUMBER: builtins.int
     CONTAINERS_FIELD_NUMBER: builtins.int
     IS_ACTIVE_FIELD_NUMBER: builtins.int
+    CREATED_AT_S_FIELD_NUMBER: builtins.int
     name: builtins.str
     namespace: builtins.str
     uid: builtins.str
@@ -433,6 +539,7 @@ class Pod(google.protobuf.message.Message):
     reason: builtins.str
     message: builtins.str
     is_active: builtins.bool
+    created_at_s: builtins.float
     @property
     def containers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Container]: ...
     def __init__(
@@ -446,8 +553,9 @@ class Pod(google.protobuf.message.Message):
         message: builtins.str = ...,
         containers: collections.abc.Iterable[global___Container] | None = ...,
         is_active: builtins.bool = ...,
+        created_at_s: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["containers", b"containers", "is_active", b"is_active", "message", b"message", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "uid", b"uid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["containers", b"containers", "created_at_s", b"created_at_s", "is_active", b"is_active", "message", b"message", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "uid", b"uid"]) -> None: ...
 
 global___Pod = Pod
 
@@ -487,12 +595,17 @@ class Allocation(google.protobuf.message.Message):
     CONTAINER_FIELD_NUMBER: builtins.int
     RESOURCE_FIELD_NUMBER: builtins.int
     DEVICES_FIELD_NUMBER: builtins.int
+    HEALTH_FIELD_NUMBER: builtins.int
     pod_uid: builtins.str
     pod: builtins.str
     container: builtins.str
     resource: builtins.str
     @property
     def devices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___NumaDevices]: ...
+    @property
+    def health(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]:
+        """Id and health."""
+
     def __init__(
         self,
         *,
@@ -501,8 +614,9 @@ class Allocation(google.protobuf.message.Message):
         container: builtins.str = ...,
         resource: builtins.str = ...,
         devices: collections.abc.Iterable[global___NumaDevices] | None = ...,
+        health: collections.abc.Iterable[global___Pair] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["container", b"container", "devices", b"devices", "pod", b"pod", "pod_uid", b"pod_uid", "resource", b"resource"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["container", b"container", "devices", b"devices", "health", b"health", "pod", b"pod", "pod_uid", b"pod_uid", "resource", b"resource"]) -> None: ...
 
 global___Allocation = Allocation
 

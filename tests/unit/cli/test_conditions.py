@@ -25,7 +25,8 @@ def test_a_condition_is_read(text: str, condition: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "pod/p", "pod/=Running", "node/n=1", "resource/r=", "resource/r=-1", "resource/r=٣", "pod/p=Done", "r=1"]
+    "text",
+    ["", "pod/p", "pod/=Running", "node/n=1", "resource/r=", "resource/r=-1", "resource/r=٣", "pod/p=Done", "r=1"],
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
     """The error shows the whole text, since a shell may have eaten a part of it."""

@@ -2,14 +2,24 @@ from __future__ import annotations
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from kubelet_sim.cli.group import Commands, Finding
 from kubelet_sim.cli.options import debug
 from kubelet_sim.errors import InvariantError, PluginFault, TransportError, UsageError
 
+Capture = pytest.CaptureFixture[str]
 
-def outcome(error: BaseException, *options: str) -> tuple[int, str]:
+
+def end_of(group: click.Group, arguments: list[str], capsys: Capture) -> tuple[int | str | None, str]:
+    """The exit code and stderr of a command that prints nothing else."""
+    with pytest.raises(SystemExit) as end:
+        group(arguments, prog_name="program")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return end.value.code, printed.err
+
+
+def outcome(error: BaseException, capsys: Capture, *options: str) -> tuple[int | str | None, str]:
     """The exit code and stderr of a command that raises."""
 
     @click.command()
@@ -17,10 +27,7 @@ def outcome(error: BaseException, *options: str) -> tuple[int, str]:
     def fail() -> None:
         raise error
 
-    group = Commands("program", commands={"fail": fail})
-    result = CliRunner().invoke(group, ["fail", *options], prog_name="program")
-    assert result.stdout == ""
-    return result.exit_code, result.stderr
+    return end_of(Commands("program", commands={"fail": fail}), ["fail", *options], capsys)
 
 
 @pytest.mark.parametrize(
@@ -33,51 +40,51 @@ def outcome(error: BaseException, *options: str) -> tuple[int, str]:
         (InvariantError("i"), 3),
     ],
 )
-def test_our_errors_are_one_line_and_a_code(error: Exception, code: int) -> None:
+def test_our_errors_are_one_line_and_a_code(error: Exception, code: int, capsys: Capture) -> None:
     """Who is at fault decides the exit code."""
-    assert outcome(error) == (code, f"error: {error}\n")
+    assert outcome(error, capsys) == (code, f"error: {error}\n")
 
 
-def test_a_surprise_is_one_line_too() -> None:
+def test_a_surprise_is_one_line_too(capsys: Capture) -> None:
     """A bug of ours says what it is, and how to see more."""
-    code, text = outcome(RuntimeError("boom"))
+    code, text = outcome(RuntimeError("boom"), capsys)
     assert code == 3
     assert text.startswith("error: ")
     assert "RuntimeError: boom" in text
     assert text.count("\n") == 1
 
 
-def test_debug_shows_the_traceback() -> None:
+def test_debug_shows_the_traceback(capsys: Capture) -> None:
     """And still ends with the line."""
-    code, text = outcome(TransportError("t"), "--debug")
+    code, text = outcome(TransportError("t"), capsys, "--debug")
     assert code == 3
     assert "Traceback" in text
     assert text.endswith("error: t\n")
 
 
-def test_foreign_text_in_an_error_is_escaped() -> None:
+def test_foreign_text_in_an_error_is_escaped(capsys: Capture) -> None:
     """An error text may hold what a plugin sent."""
-    assert outcome(UsageError("a\x1b]0;x\x07\nb")) == (2, "error: a\\x1b]0;x\\x07\\nb\n")
+    assert outcome(UsageError("a\x1b]0;x\x07\nb"), capsys) == (2, "error: a\\x1b]0;x\\x07\\nb\n")
 
 
 @pytest.mark.parametrize("arguments", [["fail", "--nope"], ["nope"], ["fail", "extra"]])
-def test_misuse_is_one_line(arguments: list[str]) -> None:
-    """click's own errors look like ours, and point at the help."""
+def test_misuse_is_one_line(arguments: list[str], capsys: Capture) -> None:
+    """Errors of click look like ours, and point at the help."""
     group = Commands("program", commands={"fail": click.Command("fail")})
-    result = CliRunner().invoke(group, arguments, prog_name="program")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    assert "--help" in result.stderr
+    code, text = end_of(group, arguments, capsys)
+    assert code == 2
+    assert text.startswith("error: ")
+    assert text.count("\n") == 1
+    assert "--help" in text
 
 
-def test_ctrl_c_is_no_error() -> None:
+def test_ctrl_c_is_no_error(capsys: Capture) -> None:
     """No traceback, and the code that shells use for it."""
-    code, text = outcome(KeyboardInterrupt())
+    code, text = outcome(KeyboardInterrupt(), capsys)
     assert (code, text.strip()) == (130, "")
 
 
-def test_a_commands_own_code_is_kept() -> None:
+def test_a_commands_own_code_is_kept(capsys: Capture) -> None:
     """`exec` ends with the plugin's code."""
 
     @click.command()
@@ -85,4 +92,4 @@ def test_a_commands_own_code_is_kept() -> None:
     def seven(ctx: click.Context) -> None:
         ctx.exit(7)
 
-    assert CliRunner().invoke(Commands("program", commands={"seven": seven}), ["seven"]).exit_code == 7
+    assert end_of(Commands("program", commands={"seven": seven}), ["seven"], capsys) == (7, "")

@@ -64,8 +64,11 @@ def test_a_reader_that_is_gone_is_no_error() -> None:
 def test_a_write_that_never_returns_does_not_hold_up_the_end() -> None:
     """`close` gives up after its time."""
     for_ever = threading.Event()
-    lines = LineWriter(lambda _: None if for_ever.wait(PATIENCE_S) else None)
-    with lines:
+
+    def write(_data: bytes) -> None:
+        for_ever.wait(PATIENCE_S)
+
+    with LineWriter(write) as lines:
         lines.line("x")
         lines.close(0.01)
         for_ever.set()

@@ -32,7 +32,9 @@ def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "s", "-5s", "+1s", "5 s", "5d", "1h 2m", "10s5", "inf", "nan", "1e3", "٣s", "1..2s"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "-5s", "+1s", "5 s", "5d", "1h 2m", "10s5", "inf", "nan", "1e3", "٣s", "1..2s"]
+)
 def test_anything_else_is_no_duration(text: str) -> None:
     """The error names what was found, and shows what would do."""
     with pytest.raises(ValueError, match="1h30m") as caught:

@@ -15,8 +15,7 @@ from tests.unit.core.bench import DEV, GONE_S, NIC, Bench, Steps, pod, scripted,
 PRE_START = PluginOptions(pre_start_required=True)
 PREFERRED = PluginOptions(get_preferred_allocation_available=True)
 OPTIONS_FAILED = (
-    "failed to get device plugin options: "
-    "rpc error: code = Unimplemented desc = unknown service v1beta1.DevicePlugin"
+    "failed to get device plugin options: rpc error: code = Unimplemented desc = unknown service v1beta1.DevicePlugin"
 )
 NO_OPTIONS = RpcFailed("Unimplemented", "unknown service v1beta1.DevicePlugin")
 
@@ -120,6 +119,17 @@ def test_a_refused_call_changes_nothing_but_the_count(resource: str, version: st
     after = snapshot(bench.state)
     assert after.pop("registrations")[resource] == before.pop("registrations").get(resource, 0) + 1
     assert after == before
+
+
+@pytest.mark.parametrize("resource, version", [(DEV, "v1beta1"), ("cpu", "v1beta1"), (DEV, "v2")])
+def test_every_call_is_noted_first(resource: str, version: str) -> None:
+    """Before anything is looked at, the request is noted under the name as sent. Rules: DM-21"""
+    bench = Bench()
+    noted = len(bench.notes.decisions)
+    bench.registering(resource, version)
+
+    first = bench.notes.decisions[noted]
+    assert (first.subject, first.rules) == (resource, ("DM-21",))
 
 
 def test_every_call_is_counted_at_once() -> None:

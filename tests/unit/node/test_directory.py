@@ -77,7 +77,7 @@ def test_a_socket_with_a_listener_is_removed(directory: Path) -> None:
 
 @pytest.mark.parametrize("name", [CHECKPOINT_NAME, ".1234567", "config.json", "DEPRECATION"])
 def test_regular_files_are_kept(directory: Path, name: str) -> None:
-    """The checkpoint, its temporary files and every other regular file stay. Rules: DM-8, DM-15"""
+    """The checkpoint, its temporary files and every other regular file stay. Rules: DM-8, DM-15, CP-4"""
     (directory / name).write_text("text")
 
     assert clean_directory(directory) == ()

@@ -237,7 +237,7 @@ def test_a_checkpoint_that_cannot_be_read_does_not_stop_the_start(on_bench: RunO
 def test_a_failed_write_after_a_list_is_only_told(on_bench: RunOnBench) -> None:
     """The list counts all the same; only an allocation's write can refuse a pod.
 
-    Rules: DM-60, DM-100, DM-136, CP-3
+    Rules: DM-60, DM-100, DM-136, CP-2, CP-3
     """
 
     async def body(it: Bench) -> None:
@@ -484,3 +484,73 @@ def test_time_cannot_be_moved_on_the_real_clock(short_root: Path) -> None:
             await node.advance(1)
 
     asyncio.run(whole())
+
+
+def test_the_socket_is_there_before_any_pod_is_admitted(on_bench: RunOnBench) -> None:
+    """After a restart, too: runtime, checkpoint, cleaning and socket come first, in this order.
+
+    Rules: DM-5, DM-6
+    """
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        assert await it.node.admit(pod("one")) == Admitted()
+        await it.node.wait_for(_phase("one", "Running"))
+        before = len(it.texts())
+        await soon(it.node.restart())
+        beginnings = ("the runtime reports", "checkpoint: 1", "directory cleaned", "listening on", "admitted")
+        seen = [text for text in it.texts()[before:] if text.startswith(beginnings)]
+        assert [next(b for b in beginnings if text.startswith(b)) for text in seen] == list(beginnings)
+
+    on_bench(body)
+
+
+def test_a_pod_that_has_failed_is_not_admitted_again(on_bench: RunOnBench) -> None:
+    """A restart leaves terminal pods alone, though there would be devices for them now. Rules: DM-73"""
+
+    async def body(it: Bench) -> None:
+        assert await it.node.admit(pod("early")) == Admitted()
+        await it.plugin(device("a"))
+        assert isinstance(await it.node.admit(pod("big", 2)), Rejected)
+        before = it.node.status().pods
+        await soon(it.node.restart())
+        assert [view for view in it.node.status().pods if view.name == "big"] == [v for v in before if v.name == "big"]
+
+    on_bench(body)
+
+
+def test_records_of_pods_that_are_gone_go_when_the_sources_are_ready(on_bench: RunOnBench) -> None:
+    """A pod deleted while the kubelet was down keeps its devices until somebody asks for some. Rules: DM-118, CP-17"""
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        assert await it.node.admit(pod("one")) == Admitted()
+        await it.node.kill()
+        kubelet = await it.node.boot(frozenset(), ())
+        await it.plugin(device("a"))
+        await kubelet.reclaim()
+        assert _resource(it.node.status()).allocated == 1
+        await kubelet.sources_ready(ready=True)
+        await kubelet.reclaim()
+        assert _resource(it.node.status()).allocated == 0
+
+    on_bench(body, runs_containers=False)
+
+
+def test_a_lost_socket_file_does_not_touch_connected_plugins(on_bench: RunOnBench) -> None:
+    """Nobody watches `kubelet.sock`: a plugin that is connected goes on, the file does not come back before a restart.
+
+    Rules: DM-12, DM-13
+    """
+
+    async def body(it: Bench) -> None:
+        peer = await it.plugin(device("a"))
+        socket = it.node.root.layout.registration_socket
+        socket.unlink()
+        await soon(peer.send(device("a"), device("b")))
+        assert await it.node.admit(pod("one", 2)) == Admitted()
+        assert not socket.exists()
+        await soon(it.node.restart())
+        assert socket.is_socket()
+
+    on_bench(body)
