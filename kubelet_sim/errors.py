@@ -67,6 +67,16 @@ class AllocationFailed(PluginFault):
         self.rule = rule
 
 
+class TopologyRefused(PluginFault):
+    """The resources of a container or pod cannot be aligned. Rules: DM-122, TM-42"""
+
+    reason = "TopologyAffinityError"
+
+    def __init__(self, text: str = "Resources cannot be allocated with Topology locality") -> None:
+        super().__init__(text)
+        self.text = text
+
+
 class PreparationFailed(PluginFault):
     """A container cannot be created for now; the kubelet tries again at the next sync of the pod.
 

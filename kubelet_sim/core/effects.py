@@ -74,6 +74,32 @@ class CallAllocate(Effect[AllocateAnswer]):
 
 
 @frozen
+class CallGetPreferredAllocation(Effect[tuple[DeviceID, ...]]):
+    """One container request; answered with the ids of the first response, none if there is none. No deadline.
+
+    Raises `RpcFailed`. Rules: DM-94, DM-95
+    """
+
+    client: ClientID
+    available: tuple[DeviceID, ...]
+    must_include: tuple[DeviceID, ...]
+    size: int
+
+
+@frozen
+class CallPreStartContainer(Effect[None]):
+    """With all ids of the container; 30 s. Raises `RpcFailed`. Rules: DM-103"""
+
+    client: ClientID
+    device_ids: tuple[DeviceID, ...]
+
+
+@frozen
+class TakeAdmissionTurn(Effect[None]):
+    """Wait until no admission and no other late allocation is under way; held to the end of the walk. Rules: DM-86"""
+
+
+@frozen
 class WriteCheckpoint(Effect[None]):
     """Store the document in place of the one there is. Raises `CheckpointNotWritten`. Rules: CP-2, CP-3"""
 

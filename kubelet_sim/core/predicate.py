@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
@@ -69,24 +69,32 @@ def _used(pods: list[Pod]) -> _Amounts:
 
 
 def requested(pod: Pod) -> _Amounts:
-    """What a pod asks of the node: its app containers and sidecars together, or more if an init container needs more.
+    """What a pod asks of the node, its overhead included. In thousandths for cpu, else rounded up."""
+    amounts = effective_amounts(pod, _requests)
+    _add(amounts, _amounts(pod.overhead))
+    return amounts
 
-    An init container runs beside the sidecars started before it. In thousandths for cpu, else rounded up.
+
+def effective_amounts(pod: Pod, of: Callable[[Container], Mapping[str, int]]) -> _Amounts:
+    """What a pod needs at once: its app containers and sidecars together, or more if an init container needs more.
+
+    An init container runs beside the sidecars started before it.
+
+    Rules: DM-119, TM-54
     """
     running: _Amounts = {}
     most: _Amounts = {}
     for container in pod.init_containers:
         if container.kind is ContainerKind.SIDECAR:
-            _add(running, _requests(container))
+            _add(running, of(container))
             _raise_to(most, running)
         else:
             beside = dict(running)
-            _add(beside, _requests(container))
+            _add(beside, of(container))
             _raise_to(most, beside)
     for container in pod.containers:
-        _add(running, _requests(container))
+        _add(running, of(container))
     _raise_to(most, running)
-    _add(most, _amounts(pod.overhead))
     return most
 
 
@@ -102,7 +110,7 @@ def _amount(name: str, quantity: Quantity) -> int:
     return quantity.milli_value if name == "cpu" else quantity.value
 
 
-def _add(total: _Amounts, amounts: _Amounts) -> None:
+def _add(total: _Amounts, amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 

@@ -14,6 +14,9 @@ from attrs import define, field
 from kubelet_sim.core.books import Books
 from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.ports import Journal, Order
+from kubelet_sim.core.reuse import ReuseTable
+from kubelet_sim.core.topology.affinities import Affinities
+from kubelet_sim.core.topology.settings import Merger, TopologySettings, merger
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
@@ -48,7 +51,9 @@ class State:
     registrations: Counter[str] = field(factory=Counter)
     """Register calls by resource name as sent, refused ones included. Rules: DM-21"""
     next_client: int = 1
-    # The reuse table (devicesToReuse) and the affinities of the topology manager find their place here, with admission.
+    reuse: ReuseTable = field(factory=ReuseTable)
+    affinities: Affinities = field(factory=Affinities)
+    """The hint that each container ended up with; not restored by a kubelet start. Rules: DM-145, TM-45"""
 
     def is_device_plugin_resource(self, name: str) -> bool:
         """Whether the device manager handles a limit of that name at all. Rules: DM-83"""
@@ -64,6 +69,10 @@ class Context:
     order: Order
     journal: Journal
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE)
+    merger: Merger = field(factory=lambda: merger(TopologySettings(), ()))
+    """The topology manager's policy."""
+    numa_nodes: tuple[int, ...] = (0,)
+    """The machine's, in its own order."""
 
     def say(self, rules: str, subject: str, text: str, **details: Json) -> None:
         """Take a decision down; `rules` are ids parted by spaces."""
