@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kubelet_sim.cli.completing import conditions, container_names, object_names, pod_names
 from kubelet_sim.cli.options import (
     common,
     connected,
@@ -69,7 +70,7 @@ def read_text(file: str) -> str:
 
 @click.command()
 @click.argument("kind", type=click.Choice(["pod"]), metavar="pod")
-@click.argument("name")
+@click.argument("name", shell_complete=object_names)
 @namespace_option
 @common
 def delete(kind: str, name: str, namespace: str, root: Path | None) -> None:
@@ -85,8 +86,8 @@ def delete(kind: str, name: str, namespace: str, root: Path | None) -> None:
 
 
 @click.command("container-spec")
-@click.argument("pod")
-@click.argument("container", required=False)
+@click.argument("pod", shell_complete=pod_names)
+@click.argument("container", required=False, shell_complete=container_names)
 @namespace_option
 @output_option("table", "json", "yaml")
 @common
@@ -107,7 +108,14 @@ def container_spec(pod: str, container: str | None, namespace: str, output: str,
 
 
 @click.command()
-@click.option("--for", "condition", required=True, metavar="CONDITION", help="What to wait for.")
+@click.option(
+    "--for",
+    "condition",
+    required=True,
+    metavar="CONDITION",
+    help="What to wait for.",
+    shell_complete=conditions,
+)
 @click.option(
     "--timeout",
     default="30s",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Row = Sequence[str]
 _UNBOUNDED = 1_000_000
 """Columns of a file: nothing is cut or wrapped there."""
-_COLOURS = {
+COLOURS = {
     "yes": "green",
     "Running": "green",
     "Warning": "yellow",
@@ -120,7 +120,7 @@ def table_text(header: Row, rows: Sequence[Row]) -> str:
     for title in header:
         table.add_column(Text(title, style="bold"), overflow="fold", no_wrap=not is_terminal)
     for row in rows:
-        table.add_row(*(Text(cell := escape_terminal(each), style=_COLOURS.get(cell, "")) for each in row))
+        table.add_row(*(Text(cell := escape_terminal(each), style=COLOURS.get(cell, "")) for each in row))
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kubelet_sim.cli.options import common, root_path
+from kubelet_sim.cli.text import escape_terminal
 
 
 @click.command()
@@ -34,27 +35,45 @@ from kubelet_sim.cli.options import common, root_path
     metavar="FILE",
     help="Written when the node listens, removed when it ends: JSON with root, registration_socket and pid.",
 )
+@click.option(
+    "--pods",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Run the pods whose manifests lie there: static pods, as a kubelet has them.",
+)
+@click.option("--plain", is_flag=True, help="Lines instead of the live view, on a terminal too.")
 @common
 def run(
+    *,
     root: Path | None,
     numa: int,
     clock: str,
     socket_appears: str,
     kubelet_version: str,
     ready_file: Path | None,
+    pods: Path | None,
+    plain: bool,
 ) -> None:
     """Start a node and let it serve until Ctrl-C or SIGTERM.
 
-    One line tells each thing that happens. Devices of the node are what plugins bring: run one with `kubelet-sim exec` in
-    another terminal, or point a plugin at the directory `device-plugins` below the root.
+    On a terminal it shows resources, devices, pods, events and what happens last; elsewhere, and with --plain, one line
+    tells each thing that happens. Devices of the node are what plugins bring: run one with `kubelet-sim exec` in another
+    terminal, or point a plugin at the directory `device-plugins` below the root.
+
+    The files of --pods hold one Pod each. They are looked at when the node starts and every 20 s of its clock: a new file
+    is a new pod, one that has changed is deleted and created anew, one that goes takes its pod with it. The node's name
+    is put behind each pod's: NAME-kubelet-sim.
 
     \b
     Example: kubelet-sim run --clock manual
     """  # noqa: D301
     import asyncio
 
+    from attrs import evolve
+
     from kubelet_sim.cli.lines import LineWriter, standard_output
-    from kubelet_sim.cli.serving import serve
+    from kubelet_sim.cli.live import LiveView, is_possible
+    from kubelet_sim.cli.serving import Extras, serve
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
     from kubelet_sim.profiles import profile_of
@@ -66,5 +85,12 @@ def run(
         socket_appears=SocketAppears(socket_appears),
         has_control_socket=True,
     )
-    with LineWriter(standard_output()) as lines:
-        asyncio.run(serve(config, ManualClock() if clock == "manual" else None, lines.line, ready_file))
+    time = ManualClock() if clock == "manual" else None
+    extras = Extras(ready_file, pods.resolve() if pods else None)
+    if plain or not is_possible():
+        with LineWriter(standard_output()) as lines:
+            asyncio.run(serve(config, time, lines.line, extras))
+        return
+    with LiveView(standard_output()) as view:
+        asyncio.run(serve(config, time, view.line, evolve(extras, view=view)))
+    click.echo(f"kubelet-sim has stopped: nothing runs at {escape_terminal(str(config.root))} any more")

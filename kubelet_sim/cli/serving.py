@@ -11,25 +11,41 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from attrs import frozen
+
 from kubelet_sim import __version__
 from kubelet_sim.cli.lines import record_line
+from kubelet_sim.cli.live import LiveView
 from kubelet_sim.cli.text import escape_terminal
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import Clock
+from kubelet_sim.node.static_pods import static_pods
 from kubelet_sim.transcript import Record
 
 
-async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], ready_file: Path | None) -> None:
+@frozen
+class Extras:
+    """What may be there besides a node."""
+
+    ready_file: Path | None = None
+    """Is there while the node listens."""
+    pods: Path | None = None
+    """The directory of static pods."""
+    view: LiveView | None = None
+    """Is shown the node as long as it runs."""
+
+
+async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], extras: Extras) -> None:
     """Run a node until a signal asks for its end; nothing but its checkpoint is left then.
 
     Args:
         config: how it is to be.
         clock: its time; the machine's if not given.
         line: takes each line for people.
-        ready_file: is there while the node listens.
+        extras: what is there besides.
 
     Raises:
         UsageError: the root or the ready file cannot be used.
@@ -49,9 +65,11 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
         for record in node.transcript:
             tell(record)
         node.transcript.listen(tell)
-        with ready(ready_file, layout):
-            await stopping.wait()
-            line("stopping")
+        following = extras.view.of(node) if extras.view else contextlib.nullcontext()
+        async with following, static_pods(node, extras.pods):
+            with ready(extras.ready_file, layout):
+                await stopping.wait()
+                line("stopping")
     finally:
         await node.stop()
     line("stopped; nothing runs any more, the checkpoint is kept")

@@ -95,8 +95,12 @@ class Books:
         Rules: DM-97, DM-102
         """
         self.in_use = {}
-        for (_, _, resource), record in self:
+        owners: dict[tuple[ResourceName, DeviceID], set[PodUID]] = {}
+        for (pod, _, resource), record in self:
             self.in_use.setdefault(resource, set()).update(record.ids)
+            for device in record.ids:
+                owners.setdefault((resource, device), set()).add(pod)
+        self.shared = {device_of for device_of in self.shared if len(owners.get(device_of, ())) > 1}
 
     def forgotten(self) -> frozenset[tuple[ResourceName, DeviceID]]:
         """Recorded ids that count as free all the same. Rules: DM-97"""

@@ -29,9 +29,10 @@ def _no_id_is_given_twice(state: State) -> Iterator[str]:
 
 
 def _a_name_in_use_is_known(state: State) -> Iterator[str]:
-    """Rules: DM-83"""
+    """Unless a reclaim lost its ids while the plugin was asked. Rules: DM-83, DM-97"""
+    forgotten = {resource for resource, _ in state.books.forgotten()}
     for (_, _, resource), _record in state.books:
-        if not state.is_device_plugin_resource(resource) and not state.books.forgotten():
+        if not state.is_device_plugin_resource(resource) and resource not in forgotten:
             yield f"{resource} is recorded but not known"
 
 

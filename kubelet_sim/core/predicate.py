@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import ceil
 
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
@@ -47,7 +50,7 @@ def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
 def _allocatable(context: Context, uid: PodUID) -> _Amounts:
     """The node's, in a copy; raised to what is in use if the pod holds devices. Rules: DM-80"""
     books = context.state.books
-    amounts = {name: _amount(name, quantity) for name, quantity in context.state.node.allocatable.items()}
+    amounts = {name: _rounded(name, quantity.amount) for name, quantity in context.state.node.allocatable.items()}
     if uid in books.pods():
         for resource, devices in books.in_use.items():
             amounts[resource] = max(amounts.get(resource, 0), len(devices))
@@ -62,32 +65,31 @@ def _in_order(context: Context, wanted: _Amounts) -> Iterator[str]:
 
 
 def _used(pods: list[Pod]) -> _Amounts:
-    total: _Amounts = {}
+    total: Counter[str] = Counter()
     for pod in pods:
-        _add(total, requested(pod))
+        total.update(requested(pod))
     return total
 
 
 def requested(pod: Pod) -> _Amounts:
-    """What a pod asks of the node, its overhead included. In thousandths for cpu, else rounded up."""
-    amounts = effective_amounts(pod, _requests)
-    _add(amounts, _amounts(pod.overhead))
-    return amounts
+    """What a pod asks of the node, its overhead included; summed exactly, then rounded up. In thousandths for cpu."""
+    total = effective_amounts(pod, lambda container: container.requests)
+    _add(total, pod.overhead)
+    return {name: _rounded(name, amount) for name, amount in total.items()}
 
 
-def effective_amounts(pod: Pod, of: Callable[[Container], Mapping[str, int]]) -> _Amounts:
+def effective_amounts(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> dict[str, Fraction]:
     """What a pod needs at once: its app containers and sidecars together, or more if an init container needs more.
 
     An init container runs beside the sidecars started before it.
 
     Rules: DM-119, TM-54
     """
-    running: _Amounts = {}
-    most: _Amounts = {}
+    running: dict[str, Fraction] = {}
+    most: dict[str, Fraction] = {}
     for container in pod.init_containers:
         if container.kind is ContainerKind.SIDECAR:
             _add(running, of(container))
-            _raise_to(most, running)
         else:
             beside = dict(running)
             _add(beside, of(container))
@@ -98,23 +100,15 @@ def effective_amounts(pod: Pod, of: Callable[[Container], Mapping[str, int]]) ->
     return most
 
 
-def _requests(container: Container) -> _Amounts:
-    return _amounts(container.requests)
+def _rounded(name: str, amount: Fraction) -> int:
+    return ceil(amount * 1000) if name == "cpu" else ceil(amount)
 
 
-def _amounts(quantities: Mapping[str, Quantity]) -> _Amounts:
-    return {name: _amount(name, quantity) for name, quantity in quantities.items()}
+def _add(total: dict[str, Fraction], amounts: Mapping[str, Quantity]) -> None:
+    for name, quantity in amounts.items():
+        total[name] = total.get(name, Fraction(0)) + quantity.amount
 
 
-def _amount(name: str, quantity: Quantity) -> int:
-    return quantity.milli_value if name == "cpu" else quantity.value
-
-
-def _add(total: _Amounts, amounts: Mapping[str, int]) -> None:
+def _raise_to(most: dict[str, Fraction], amounts: Mapping[str, Fraction]) -> None:
     for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _raise_to(most: _Amounts, amounts: _Amounts) -> None:
-    for name, amount in amounts.items():
-        most[name] = max(most.get(name, 0), amount)
+        most[name] = max(most.get(name, amount), amount)

@@ -36,6 +36,7 @@ def registering(context: Context, request: Registration) -> Walk[ClientID]:
     client = _new_client(context, request)
     options = yield from _connecting(context, client, request)
     _connect(context, client, request.resource, options)
+    context.state.streams.add(client)
     yield from ask(OpenListAndWatch(client))
     return client
 

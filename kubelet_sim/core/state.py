@@ -34,6 +34,8 @@ class State:
     """At most one client a resource: whom the end of *any* stream of that resource disconnects. Rules: DM-26, DM-33"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
     """Every client of this kubelet process, replaced and lost ones included."""
+    streams: set[ClientID] = field(factory=set)
+    """Clients whose ListAndWatch stream is open."""
     endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
     healthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     """The presence of the key means: registered. Rules: DM-19, DM-83, DM-90"""

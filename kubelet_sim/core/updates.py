@@ -51,6 +51,7 @@ def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
     Follows: runClient, disconnectClient, PluginDisconnected
     """
     state, resource = context.state, _resource_of(context, fact.client)
+    state.streams.remove(fact.client)
     how = "normally" if fact.error is None else f"with {fact.error}"
     context.say("DM-42", resource, f"ListAndWatch of client {fact.client} ended {how}; it is not opened again")
     current = state.clients.pop(resource, None)
@@ -81,7 +82,6 @@ def _mark_unhealthy(context: Context, resource: ResourceName) -> None:
 
 
 def _resource_of(context: Context, client: ClientID) -> ResourceName:
-    try:
-        return context.state.resource_of[client]
-    except KeyError:
-        raise UsageError(f"client {client} never registered with this kubelet") from None
+    if client not in context.state.streams:
+        raise UsageError(f"client {client} has no open stream with this kubelet")
+    return context.state.resource_of[client]

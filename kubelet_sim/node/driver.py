@@ -75,6 +75,7 @@ class Link:
     connection: PluginConnection
     registered_at_s: float
     stream: asyncio.Task[None] | None = None
+    is_dialled: bool = False
     was_connected: bool = False
     """Whether its registration came to its end: options read, stream opened."""
     has_failed: bool = False
@@ -205,7 +206,10 @@ class Driver:
             case CallAllocate(client, device_ids):
                 return await self.links[client].connection.allocate(device_ids)
             case CloseConnection(client):
-                await self._close(self.links[client])
+                if self.links[
+                    client
+                ].is_dialled:  # While it is dialled there is nothing to close, and the dial goes on.
+                    await self._close(self.links[client])
             case WriteCheckpoint(document):
                 await self._world.store.write(document)
             case _:
@@ -222,6 +226,7 @@ class Driver:
         try:
             dialled = with_timeout(clock, connection.ready(), DIAL_TIMEOUT_S)
             await caller.unless_gone(dialled, lambda: DialFailed("context canceled"))
+            link.is_dialled = True
         except (TimeoutError, DialFailed) as failure:
             await self._close(link)
             raise failure if isinstance(failure, DialFailed) else DialFailed() from failure

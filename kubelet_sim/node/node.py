@@ -387,6 +387,10 @@ class Node:
         """
         return pod_object(self._pods.find(name, namespace), self._runtime, self.kubelet.state)
 
+    def knows(self, uid: PodUID) -> bool:
+        """Whether there is a pod of that uid, whatever its phase."""
+        return self._pods.get(uid) is not None
+
     async def changes(self) -> AsyncGenerator[None, None]:
         """Yield once at the start and then whenever something has happened; several things may be one change."""
         changed = asyncio.Event()

@@ -22,13 +22,16 @@ from tests.wire.helpers import Context, ScriptedPlugin, channel, run, serving, s
 
 
 def second_copy() -> dict[str, type[Message]]:
-    """The same messages in protobuf's default pool, as a plugin author's `api_pb2` registers them."""
-    proto = descriptor_pb2.FileDescriptorProto()
-    ours.DESCRIPTOR.CopyToProto(proto)
-    proto.name = "api.proto"
+    """The same messages in protobuf's default pool, as a plugin author's `api_pb2` registers them, unless one has."""
     pool = descriptor_pool.Default()
-    pool.AddSerializedFile(proto.SerializeToString())
-    file = pool.FindFileByName("api.proto")
+    try:
+        file = pool.FindFileContainingSymbol("v1beta1.Registration")
+    except KeyError:
+        proto = descriptor_pb2.FileDescriptorProto()
+        ours.DESCRIPTOR.CopyToProto(proto)
+        proto.name = "api.proto"
+        pool.AddSerializedFile(proto.SerializeToString())
+        file = pool.FindFileByName("api.proto")
     return {name: message_factory.GetMessageClass(found) for name, found in file.message_types_by_name.items()}
 
 

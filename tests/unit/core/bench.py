@@ -277,7 +277,9 @@ class Bench:
         return client
 
     def end(self, client: ClientID, at_s: float = 0.0, error: RpcFailed | None = None) -> Applied[None]:
-        """The plugin's stream ends."""
+        """The plugin's stream ends, opened now if it was not: a client that still registers stands for one that did."""
+        if client in self.state.resource_of:
+            self.state.streams.add(client)
         return self.manager.apply(StreamEnded(client, at_s, error))
 
     def round(self, at_s: float = 0.0) -> NodeStatusRound:
@@ -372,6 +374,7 @@ def snapshot(state: State) -> dict[str, Any]:
     """Everything in the state, in a form that later changes do not reach."""
     tables = {name.name: getattr(state, name.name) for name in attrs.fields(State)}
     books = tables.pop("books")
+    tables.pop("streams")  # that a stream is over is no change of what is known of devices
     copied = {name: _copy(table) for name, table in tables.items()}
     return {**copied, "records": dict(books), "in_use": _copy(books.in_use), "shared": set(books.shared)}
 

@@ -228,6 +228,19 @@ def test_the_older_stream_takes_the_newer_plugin_down() -> None:
     assert snapshot(bench.state) == before
 
 
+def test_a_stream_ends_once() -> None:
+    """An end or a list of a stream that is over is refused, and nothing changes. Rules: DM-42"""
+    bench = Bench()
+    client = bench.serve("a")
+    bench.end(client, 1.0)
+    bench.serve("a")
+    before = snapshot(bench.state)
+    for fact in (StreamEnded(client, 2.0), DevicesListed(client, ())):
+        with pytest.raises(UsageError, match="no open stream"):
+            bench.manager.apply(fact)
+    assert snapshot(bench.state) == before
+
+
 def test_the_usual_restart_of_a_plugin() -> None:
     """A stream that ends before its successor registers harms nobody. Rules: DM-34"""
     bench = Bench()

@@ -554,3 +554,19 @@ def test_a_lost_socket_file_does_not_touch_connected_plugins(on_bench: RunOnBenc
         assert socket.is_socket()
 
     on_bench(body)
+
+
+def test_an_older_stream_ends_while_the_newer_plugin_is_dialled(on_bench: RunOnBench) -> None:
+    """There is no connection to close yet: the dial goes on, and the registration succeeds. Rules: DM-33, DM-38"""
+
+    async def body(it: Bench) -> None:
+        older = await it.plugin(device("a"))
+        call = asyncio.create_task(it.node.kubelet.register(registration("late.sock")))
+        await it.node.wait_for(lambda now: len(now.plugins) == 2)
+        older.end_streams()
+        await it.node.wait_for(lambda now: _resource(now).endpoint == "stopped")
+        it.calls.peer("late.sock")
+        await soon(call)
+        assert _resource(it.node.status()).endpoint == "live"
+
+    on_bench(body)

@@ -1,4 +1,4 @@
-"""The life of the plugin: wait for a kubelet, serve, register, watch for a restart, begin again.
+"""The life of a plugin: wait for a kubelet, serve, register, watch for a restart, begin again.
 
 A restarted kubelet tells nobody. Its traces are a new `kubelet.sock`, our own socket swept away, and the end of the
 stream it had open. All three are looked at, by polling: it works on every file system and misses nothing that stays.
@@ -14,14 +14,21 @@ from pathlib import Path
 
 import grpc
 
-from plugins_examples.env_gpu.inventory import Inventory, read_unhealthy
-from plugins_examples.env_gpu.service import Endpoint, FileIdentity, grpc_address, socket_identity
-from plugins_examples.pb import api_pb2, api_pb2_grpc
+from plugins_examples.chassis.devices import Inventory, read_ids, with_health
+from plugins_examples.chassis.plugin import Plugin, registration
+from plugins_examples.chassis.service import Endpoint
+from plugins_examples.chassis.sockets import (
+    CHANNEL_OPTIONS,
+    KUBELET_SOCKET,
+    FileIdentity,
+    grpc_address,
+    socket_identity,
+    socket_stem,
+)
+from plugins_examples.pb import api_pb2_grpc
 
 LOG = logging.getLogger(__name__)
 
-API_VERSION = "v1beta1"
-KUBELET_SOCKET = "kubelet.sock"
 POLL_S = 0.25
 CONNECT_S = 5.0
 # The kubelet calls back before it answers, and may take 10 s to reach us.
@@ -37,17 +44,12 @@ SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says."""
+    """What the command line says to every plugin."""
 
-    resource: str
+    plugin: str
+    """The plugin's name, with which its sockets' names begin."""
     socket_dir: Path
-    variable: str
     unhealthy_file: Path | None
-
-    @property
-    def socket_stem(self) -> str:
-        """What the names of our sockets begin with."""
-        return "env-gpu-" + self.resource.replace("/", "_")
 
     @property
     def kubelet_socket(self) -> Path:
@@ -56,11 +58,14 @@ class Settings:
 
 
 class Lifecycle:
-    """Runs until `stop` is called, from any thread."""
+    """One resource's; runs until `stop` is called, from any thread."""
 
-    def __init__(self, settings: Settings, inventory: Inventory) -> None:
+    def __init__(self, settings: Settings, plugin: Plugin) -> None:
+        self.resource = plugin.resource
         self._settings = settings
-        self._inventory = inventory
+        self._plugin = plugin
+        self._inventory = Inventory(plugin.devices())
+        self._unhealthy: frozenset[str] = frozenset()
         self._stopping = threading.Event()
         self._pause_s = FIRST_PAUSE_S
         self._complaint = ""
@@ -70,29 +75,35 @@ class Lifecycle:
         self._stopping.set()
 
     def run(self) -> None:
-        """Serve and register again and again; when it returns, the socket is gone."""
-        while not self._stopping.is_set():
-            self._poll_health()
-            kubelet = socket_identity(self._settings.kubelet_socket)
-            if kubelet is None:
-                self._complain(f"no kubelet at {self._settings.kubelet_socket} yet, waiting")
-                self._stopping.wait(POLL_S)
-                continue
-            self._serve_kubelet(kubelet)
+        """Serve and register again and again; when it returns, the socket is gone. Raises what `Plugin.start` raises."""
+        try:
+            self._plugin.start()
+            while not self._stopping.is_set():
+                self._poll_devices()
+                kubelet = socket_identity(self._settings.kubelet_socket)
+                if kubelet is None:
+                    self._complain(f"no kubelet at {self._settings.kubelet_socket} yet, waiting")
+                    self._stopping.wait(POLL_S)
+                    continue
+                self._serve_kubelet(kubelet)
+        finally:
+            self._plugin.stop()
 
     def _serve_kubelet(self, kubelet: FileIdentity) -> None:
         """One endpoint, from its socket to its end."""
         settings = self._settings
         try:
-            endpoint = Endpoint(settings.socket_dir, settings.socket_stem, self._inventory, settings.variable)
+            stem = socket_stem(settings.plugin, self.resource)
+            endpoint = Endpoint(settings.socket_dir, stem, self._plugin, self._inventory)
         except OSError as error:
             self._complain(str(error))
             self._back_off(kubelet)
             return
+        registered = False
         try:
             registered = self._register(endpoint)
             if registered:
-                LOG.info("registered %s with %s", settings.resource, settings.kubelet_socket)
+                LOG.info("registered %s with %s", self.resource, settings.kubelet_socket)
                 self._pause_s, self._complaint = FIRST_PAUSE_S, ""
                 self._watch(endpoint, kubelet)
         finally:
@@ -104,28 +115,21 @@ class Lifecycle:
 
     def _register(self, endpoint: Endpoint) -> bool:
         """Whether the kubelet knows us now."""
-        options = [("grpc.default_authority", "localhost"), ("grpc.use_local_subchannel_pool", 1)]
-        with grpc.insecure_channel(grpc_address(self._settings.kubelet_socket), options=options) as channel:
+        socket = self._settings.kubelet_socket
+        with grpc.insecure_channel(grpc_address(socket), options=CHANNEL_OPTIONS) as channel:
             if not self._finished(grpc.channel_ready_future(channel), CONNECT_S):
-                self._complain(f"{self._settings.kubelet_socket} does not answer")
+                self._complain(f"{socket} does not answer")
                 return False
             # A kubelet sweeps first and listens then: now that it listens, a socket that is there will stay.
             if not endpoint.is_reachable():
                 return False
-            call = api_pb2_grpc.RegistrationStub(channel).Register.future(
-                api_pb2.RegisterRequest(
-                    version=API_VERSION,
-                    endpoint=endpoint.socket.name,
-                    resource_name=self._settings.resource,
-                    options=api_pb2.DevicePluginOptions(),
-                ),
-                timeout=REGISTER_S,
-            )
+            request = registration(endpoint.socket.name, self.resource, self._plugin.options())
+            call = api_pb2_grpc.RegistrationStub(channel).Register.future(request, timeout=REGISTER_S)
             if not self._finished(call, REGISTER_S + 1):
                 return False
             if call.code() is grpc.StatusCode.OK:
                 return True
-            self._complain(f"the kubelet refused {self._settings.resource}: {call.code().name}: {call.details()}")
+            self._complain(f"the kubelet refused {self.resource}: {call.code().name}: {call.details()}")
             return False
 
     def _finished(self, future: grpc.Future, limit_s: float) -> bool:  # type: ignore[type-arg]
@@ -143,7 +147,7 @@ class Lifecycle:
         """Returns when this endpoint is of no more use, or when we are to stop."""
         lost_since: float | None = None
         while not self._stopping.wait(POLL_S):
-            self._poll_health()
+            self._poll_devices()
             now = time.monotonic()
             lost_since = None if not endpoint.stream_lost() else lost_since or now
             if socket_identity(self._settings.kubelet_socket) != kubelet:
@@ -156,17 +160,14 @@ class Lifecycle:
                 LOG.info("the kubelet has dropped our list")
                 return
 
-    def _poll_health(self) -> None:
+    def _poll_devices(self) -> None:
         path = self._settings.unhealthy_file
-        if path is None:
-            return
         try:
-            unhealthy = read_unhealthy(path)
+            self._unhealthy = read_ids(path)
         except OSError as error:
             self._complain(f"cannot read {path}: {error.strerror}")
-            return
-        if self._inventory.set_unhealthy(unhealthy):
-            LOG.info("health has changed")
+        if self._inventory.set_devices(with_health(self._plugin.devices(), self._unhealthy)):
+            LOG.info("the list of %s has changed", self.resource)
 
     def _back_off(self, kubelet: FileIdentity) -> None:
         """Wait longer each time, but no longer than until another kubelet turns up."""

@@ -7,54 +7,29 @@ swept the old socket away, and two open streams for one resource would undo each
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
-import secrets
-import stat
 import threading
-import urllib.parse
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
 
 import grpc
 
-from plugins_examples.env_gpu.inventory import Inventory, Listing
+from plugins_examples.chassis.devices import Inventory
+from plugins_examples.chassis.plugin import Plugin, Refused, in_list_order, to_message
+from plugins_examples.chassis.sockets import SERVER_OPTIONS, grpc_address, new_socket_path, socket_identity
 from plugins_examples.pb import api_pb2, api_pb2_grpc
-
-LOG = logging.getLogger(__name__)
 
 STREAM_END_S = 2.0
 # A stream occupies its thread for as long as it is open; calls must find one beside it.
 THREADS = 32
-SOCKET_PATH_BYTES = 107
-
-FileIdentity = tuple[int, int, int]
-
-
-def socket_identity(path: Path) -> FileIdentity | None:
-    """Which socket lies at this path now; None without one.
-
-    The inode number alone would not do: file systems like to give the number of a file just removed to the next one.
-    """
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino, status.st_ctime_ns) if stat.S_ISSOCK(status.st_mode) else None
-
-
-def grpc_address(path: Path) -> str:
-    """The socket's address in gRPC's spelling, in which a percent sign would begin an escape."""
-    return "unix:" + urllib.parse.quote(str(path))
 
 
 class Service(api_pb2_grpc.DevicePluginServicer):
-    """Answers the kubelet."""
+    """Answers the kubelet for one plugin."""
 
-    def __init__(self, inventory: Inventory, variable: str) -> None:
+    def __init__(self, plugin: Plugin, inventory: Inventory) -> None:
+        self._plugin = plugin
         self._inventory = inventory
-        self._variable = variable
         self._closing = False
         self._lock = threading.Lock()
         self._streams = 0
@@ -75,8 +50,8 @@ class Service(api_pb2_grpc.DevicePluginServicer):
         request: api_pb2.Empty,  # noqa: ARG002
         context: grpc.ServicerContext,  # noqa: ARG002
     ) -> api_pb2.DevicePluginOptions:
-        """No extras."""
-        return api_pb2.DevicePluginOptions()
+        """The extras: the kubelet believes this answer, not the registration."""
+        return self._plugin.options()
 
     def ListAndWatch(  # noqa: N802
         self,
@@ -90,7 +65,7 @@ class Service(api_pb2_grpc.DevicePluginServicer):
             while listing := self._inventory.wait_newer(
                 version, while_=lambda: context.is_active() and not self._closing
             ):
-                yield to_message(listing)
+                yield to_message(listing.devices)
                 version = listing.version
 
     @contextlib.contextmanager
@@ -107,57 +82,54 @@ class Service(api_pb2_grpc.DevicePluginServicer):
     def Allocate(  # noqa: N802
         self, request: api_pb2.AllocateRequest, context: grpc.ServicerContext
     ) -> api_pb2.AllocateResponse:
-        """The variable with the granted ids, in the order of the list, for each container."""
-        known = self._inventory.ids
+        """One answer for each container, in the order of the containers."""
         answer = api_pb2.AllocateResponse()
-        for container in request.container_requests:
-            asked = set(container.devices_ids)
-            if unknown := sorted(asked - set(known)):
-                context.abort(
-                    grpc.StatusCode.INVALID_ARGUMENT, f"unknown devices: {', '.join(ascii(each) for each in unknown)}"
-                )
-            granted = ",".join(gpu_id for gpu_id in known if gpu_id in asked)
-            answer.container_responses.add(envs={self._variable: granted})
-            LOG.info("granted %s=%s", self._variable, granted)
+        with _refusing(context):
+            for container in request.container_requests:
+                ids = in_list_order(container.devices_ids, self._inventory.ids)
+                answer.container_responses.append(self._plugin.allocate(ids))
         return answer
 
     def GetPreferredAllocation(  # noqa: N802
-        self,
-        request: api_pb2.PreferredAllocationRequest,  # noqa: ARG002
-        context: grpc.ServicerContext,
+        self, request: api_pb2.PreferredAllocationRequest, context: grpc.ServicerContext
     ) -> api_pb2.PreferredAllocationResponse:
-        """Not advertised, so no kubelet calls it."""
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, "every GPU is as good as another")
+        """One choice for each container. Nothing is given away yet: the kubelet may still take others."""
+        answer = api_pb2.PreferredAllocationResponse()
+        known = self._inventory.ids
+        with _refusing(context):
+            for container in request.container_requests:
+                available = in_list_order(container.available_deviceIDs, known)
+                must_include = in_list_order(container.must_include_deviceIDs, known)
+                chosen = self._plugin.prefer(available, must_include, container.allocation_size)
+                answer.container_responses.add(deviceIDs=chosen)
+        return answer
 
     def PreStartContainer(  # noqa: N802
-        self,
-        request: api_pb2.PreStartContainerRequest,  # noqa: ARG002
-        context: grpc.ServicerContext,
+        self, request: api_pb2.PreStartContainerRequest, context: grpc.ServicerContext
     ) -> api_pb2.PreStartContainerResponse:
-        """Not advertised, so no kubelet calls it."""
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, "nothing to do before a container starts")
+        """Whatever has to be done to the devices first; the container starts after the answer, if it is OK."""
+        with _refusing(context):
+            self._plugin.pre_start(in_list_order(request.devices_ids, self._inventory.ids))
+        return api_pb2.PreStartContainerResponse()
 
 
-def to_message(listing: Listing) -> api_pb2.ListAndWatchResponse:
-    """The list as the kubelet reads it."""
-    return api_pb2.ListAndWatchResponse(
-        devices=[api_pb2.Device(ID=gpu.id, health="Healthy" if gpu.healthy else "Unhealthy") for gpu in listing.gpus]
-    )
+@contextlib.contextmanager
+def _refusing(context: grpc.ServicerContext) -> Iterator[None]:
+    try:
+        yield
+    except Refused as refusal:
+        context.abort(refusal.code, str(refusal))
 
 
 class Endpoint:
-    """A served socket.
+    """A served socket."""
 
-    Its name is new each time: an old server's shutdown removes the file of its own name, and a second copy of this
-    plugin, during an update, must not take the first one's place.
-    """
-
-    def __init__(self, directory: Path, stem: str, inventory: Inventory, variable: str) -> None:
+    def __init__(self, directory: Path, stem: str, plugin: Plugin, inventory: Inventory) -> None:
         """Listens when it returns. Raises `OSError` if the socket cannot be made."""
-        self.socket = directory / socket_name(stem, secrets.token_hex(4))
-        self._service = Service(inventory, variable)
+        self.socket = new_socket_path(directory, stem)
+        self._service = Service(plugin, inventory)
         self._server = grpc.server(
-            futures.ThreadPoolExecutor(THREADS, thread_name_prefix="rpc"), options=[("grpc.so_reuseport", 0)]
+            futures.ThreadPoolExecutor(THREADS, thread_name_prefix="rpc"), options=SERVER_OPTIONS
         )
         api_pb2_grpc.add_DevicePluginServicer_to_server(self._service, self._server)
         try:
@@ -186,13 +158,3 @@ class Endpoint:
             with contextlib.suppress(FileNotFoundError):
                 self.socket.unlink()
         return streaming
-
-
-def socket_name(stem: str, token: str) -> str:
-    """The file name of a socket."""
-    return f"{stem}-{token}.sock"
-
-
-def longest_socket_path(directory: Path, stem: str) -> int:
-    """The length of the socket paths that `Endpoint` makes, in bytes."""
-    return len(os.fsencode(directory / socket_name(stem, "0" * 8)))

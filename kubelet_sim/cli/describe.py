@@ -1,0 +1,61 @@
+"""The command `describe`: all that the node knows of one pod, plugin or resource, and why it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.completing import object_names
+from kubelet_sim.cli.options import common, connected, namespace_option, output_option
+
+if TYPE_CHECKING:
+    from kubelet_sim.wire.control_client import ControlClient
+
+ALIASES: Mapping[str, str] = {"po": "pod", "pods": "pod", "plugins": "plugin", "resources": "resource"}
+KINDS = ("pod", "plugin", "resource")
+
+
+def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """A callback: one of the kinds, for itself or an alias."""
+    kind = ALIASES.get(value, value)
+    if kind not in KINDS:
+        raise click.BadParameter(f"{value!r} is none of: {', '.join(KINDS)}")
+    return kind
+
+
+@click.command()
+@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("name", shell_complete=object_names)
+@namespace_option
+@output_option("text", "json", "yaml")
+@common
+def describe(kind: str, name: str, namespace: str, output: str, root: Path | None) -> None:
+    """Show all that the node knows of one thing, and why it is so.
+
+    \b
+    pod NAME         phase and reason, containers with devices and their health, what each
+                     container got, events, and the decisions with the rules they follow
+    plugin NAME      connections, options, streams, devices, what it was asked; NAME is its
+                     resource, its socket, or the number of a connection
+    resource NAME    the books: capacity, allocatable, health, what is in use and by whom,
+                     and how long a resource is kept whose plugin has gone
+
+    \b
+    Example: kubelet-sim describe pod my-pod
+    """  # noqa: D301
+    from kubelet_sim.cli.describing import plugin_document, pod_document, resource_document
+    from kubelet_sim.cli.describing_text import plugin_text, pod_text, resource_text
+    from kubelet_sim.cli.render import machine_text
+
+    looks: Mapping[str, tuple[Callable[[ControlClient], dict[str, Any]], Callable[[dict[str, Any]], str]]] = {
+        "pod": (lambda node: pod_document(node, name, namespace), pod_text),
+        "plugin": (lambda node: plugin_document(node, name), plugin_text),
+        "resource": (lambda node: resource_document(node, name), resource_text),
+    }
+    look, text = looks[kind]
+    with connected(root) as node:
+        document = look(node)
+    click.echo(text(document) if output == "text" else machine_text(document, output))

@@ -1,0 +1,173 @@
+"""What the live view of `run` shows of a node at one moment: resources, devices, pods, events and the last lines.
+
+Pure: a look at the node goes in, something that rich can draw comes out. All foreign text is escaped, and none of it is
+taken for markup.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from attrs import define, field, frozen
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from kubelet_sim.cli.get import grace_text
+from kubelet_sim.cli.options import age_text
+from kubelet_sim.cli.render import COLOURS
+from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.model.views import DeviceView, EventView, NodeSnapshot, PodView, ResourceView
+
+_CHANGES_KEPT = 50
+_CHANGES_OF_ONE_LOOK = 5
+_NAMED = 3
+_LEAST_ROWS = 2
+
+
+@frozen
+class Look:
+    """A node, and what it has told lately."""
+
+    snapshot: NodeSnapshot
+    events: tuple[EventView, ...] = ()
+    """Oldest first."""
+    lines: tuple[str, ...] = ()
+    """Fit for a terminal, oldest first."""
+    changes: tuple[str, ...] = ()
+    """Of devices, oldest first."""
+
+
+@define
+class DeviceChanges:
+    """Remembers devices from look to look, and says what has become of them in between."""
+
+    _before: dict[str, dict[str, DeviceView]] = field(factory=dict)
+    _kept: deque[str] = field(factory=lambda: deque(maxlen=_CHANGES_KEPT))
+
+    def see(self, snapshot: NodeSnapshot) -> tuple[str, ...]:
+        """The last changes, those of this snapshot included; many at once are counted, not listed."""
+        now = {view.name: {device.id: device for device in view.devices} for view in snapshot.resources}
+        for name in sorted(now.keys() | self._before.keys()):
+            found = _differences(self._before.get(name, {}), now.get(name, {}))
+            for text in _collapsed(found):
+                self._kept.append(f"{snapshot.now_s:10.3f}s  {name}: {text}")
+        self._before = now
+        return tuple(self._kept)
+
+
+def _differences(before: dict[str, DeviceView], now: dict[str, DeviceView]) -> dict[str, list[str]]:
+    """Ids by what has become of them."""
+    found: dict[str, list[str]] = {}
+    for device_id in sorted(before.keys() | now.keys()):
+        old, new = before.get(device_id), now.get(device_id)
+        if old == new:
+            continue
+        if old is None or new is None:
+            found.setdefault("gone" if new is None else "listed", []).append(device_id)
+            continue
+        if old.is_healthy != new.is_healthy:
+            found.setdefault("healthy again" if new.is_healthy else "unhealthy", []).append(device_id)
+        if old.is_allocated != new.is_allocated:
+            found.setdefault("in use" if new.is_allocated else "free", []).append(device_id)
+    return found
+
+
+def _collapsed(found: dict[str, list[str]]) -> Iterable[str]:
+    for what, ids in found.items():
+        names = ids if len(ids) <= _CHANGES_OF_ONE_LOOK else [f"{len(ids)} devices"]
+        yield f"{', '.join(names)} {what}"
+
+
+def picture(look: Look, height: int) -> Group:
+    """The whole screen, for a terminal of so many lines; what has no room is left out and counted."""
+    now = look.snapshot
+    share = max(_LEAST_ROWS, (height - 8) // 4)
+    parts: list[Table | Text] = [_head(now)]
+    parts += [_title("Resources"), _resources(now.resources, share, now.now_s)]
+    parts += [_title("Pods"), _pods(now.pods, share, now.now_s)]
+    used = 5 + min(len(now.resources), share + 1) + min(len(now.pods), share + 1)
+    for title, rows in (
+        ("Devices, last changes", look.changes),
+        ("Events", tuple(_event(event, now.now_s) for event in look.events)),
+    ):
+        shown = rows[-max(_LEAST_ROWS, share // 2) :]
+        if shown:
+            parts += [_title(title), *map(_line, shown)]
+            used += 1 + len(shown)
+    room = max(_LEAST_ROWS, height - used - 1)
+    parts += [_title("What happens"), *map(_line, look.lines[-room:])]
+    return Group(*parts)
+
+
+def _head(now: NodeSnapshot) -> Text:
+    text = (
+        f"kubelet {now.kubelet_version}  root {now.root}  {age_text(now.now_s)} on a {now.clock} clock"
+        f"  process {now.incarnation}  Ctrl-C ends it"
+    )
+    return _line(text, style="bold")
+
+
+def _resources(views: Sequence[ResourceView], most: int, now_s: float) -> Table:
+    header = ("NAME", "ENDPOINT", "DEVICES", "CAPACITY", "ALLOCATABLE")
+    cells: Sequence[Callable[[ResourceView], str]] = (
+        lambda view: view.name,
+        lambda view: f"{view.endpoint} {grace_text(view.stopped_at_s, now_s)}".strip(),
+        _devices,
+        lambda view: view.node_capacity or "-",
+        lambda view: view.node_allocatable or "-",
+    )
+    return _table(header, [[of(view) for of in cells] for view in views], most)
+
+
+def _devices(view: ResourceView) -> str:
+    """Counts, and the names of the first devices that are not healthy."""
+    text = f"{view.healthy} healthy, {view.allocated} in use"
+    if view.unhealthy:
+        ill = [device.id for device in view.devices if not device.is_healthy]
+        text += f", {view.unhealthy} unhealthy: {', '.join(ill[:_NAMED])}{' …' if len(ill) > _NAMED else ''}"
+    return text
+
+
+def _pods(views: Sequence[PodView], most: int, now_s: float) -> Table:
+    """The youngest first: there may be more than fit."""
+    ordered = sorted(views, key=lambda view: (-view.created_at_s, view.namespace, view.name))
+    rows = [
+        [
+            f"{view.namespace}/{view.name}",
+            view.phase,
+            age_text(now_s - view.created_at_s),
+            ", ".join(f"{each.name}: {each.state}" for each in view.containers),
+            view.message or next((each.message for each in view.containers if each.message), ""),
+        ]
+        for view in ordered
+    ]
+    return _table(("NAME", "PHASE", "AGE", "CONTAINERS", "MESSAGE"), rows, most)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(rows))
+    if not rows:
+        table.add_row(_line("none yet", style="dim"))
+        return table
+    for title in header:
+        table.add_column(Text(title, style="dim"), no_wrap=True, overflow="ellipsis")
+    for row in rows[:most]:
+        table.add_row(*(_line(cell, style=COLOURS.get(cell, "")) for cell in row))
+    if len(rows) > most:
+        table.add_row(_line(f"… and {len(rows) - most} more", style="dim"))
+    return table
+
+
+def _event(event: EventView, now_s: float) -> str:
+    count = f" (x{event.count})" if event.count > 1 else ""
+    return f"{age_text(now_s - event.at_s):>6} {event.type} {event.reason} {event.object}{count}: {event.message}"
+
+
+def _title(text: str) -> Text:
+    return Text(text, style="bold cyan")
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(escape_terminal(text), style=style, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,1 @@
+"""A device plugin on asyncio. See README.md beside this file."""

@@ -1,0 +1,1 @@
+"""A device plugin that grants by CDI names. See README.md beside this file."""

@@ -1,0 +1,1 @@
+"""A device plugin that grants by device nodes and mounts. See README.md beside this file."""

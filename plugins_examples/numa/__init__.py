@@ -1,0 +1,1 @@
+"""A device plugin that knows its devices' NUMA nodes. See README.md beside this file."""
