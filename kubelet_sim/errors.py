@@ -83,10 +83,12 @@ class PreparationFailed(PluginFault):
     Rules: DM-103, DM-104
     """
 
-    def __init__(self, text: str, *, rule: str) -> None:
+    def __init__(self, text: str, *, rule: str, shown: str | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.rule = rule
+        self.shown = text if shown is None else shown
+        """What the container's status and the event show."""
 
 
 class TransportError(KubeletSimError):

@@ -74,6 +74,7 @@ def run(
     from kubelet_sim.cli.lines import LineWriter, standard_output
     from kubelet_sim.cli.live import LiveView, is_possible
     from kubelet_sim.cli.serving import Extras, serve
+    from kubelet_sim.core.topology.settings import NumaNodeInfo
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
     from kubelet_sim.profiles import profile_of
@@ -81,7 +82,7 @@ def run(
     config = NodeConfig(
         root=root_path(root),
         profile=profile_of(kubelet_version),
-        numa_nodes=numa,
+        numa=tuple(NumaNodeInfo(node) for node in range(numa)),
         socket_appears=SocketAppears(socket_appears),
         has_control_socket=True,
     )

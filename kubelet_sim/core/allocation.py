@@ -1,6 +1,6 @@
-"""Devices for one container: which limits count, which ids are chosen, what is recorded.
+"""Devices for one container: which limits count, what is asked of the plugin, what is recorded.
 
-A walk. It lets go exactly where the kubelet does: during Allocate and while the checkpoint is written. What happens in
+A walk. It lets go exactly where the kubelet does: during calls to plugins and while the checkpoint is written. What happens in
 between is seen by the next step, and only by it (DM-98).
 """
 
@@ -10,30 +10,43 @@ from collections.abc import Iterable
 
 from kubelet_sim.core.books import AllocationRecord
 from kubelet_sim.core.checkpoint import compose
+from kubelet_sim.core.choice import choosing
 from kubelet_sim.core.effects import CallAllocate, Walk, WriteCheckpoint, ask
-from kubelet_sim.core.endpoint import Endpoint
-from kubelet_sim.core.go_text import quoted
+from kubelet_sim.core.endpoint import Endpoint, live_client
 from kubelet_sim.core.reclaim import reclaim
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import AllocationFailed, CheckpointNotWritten, PluginFault
 from kubelet_sim.model.ids import NO_NUMA_NODE, DeviceID, NumaNode, ResourceName
-from kubelet_sim.model.plugin import AllocateAnswer
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerResponse
 
 
 def allocating(context: Context, pod: Pod, container: Container) -> Walk[None]:
-    """Allocate what the limits of one container ask for; requests are not looked at.
+    """Allocate to one container, and settle what it hands on to the containers after it.
 
-    What was done for an earlier resource stays done when a later one fails (DM-101).
+    A failure leaves the reuse table as it was. Only one allocation at a time, or the table would be another pod's at the
+    end: admissions and late allocations take turns (DM-86).
 
     Raises:
         AllocationFailed: with one of the texts of DM-79.
 
+    Rules: DM-86, DM-87, DM-88, TM-59
+    Follows: Allocate
+    """
+    state = context.state
+    state.reuse.begin(pod.uid)
+    yield from _allocating_limits(context, pod, container)
+    state.reuse.settle(container.kind, state.books.of_container(pod.uid, container.name))
+
+
+def _allocating_limits(context: Context, pod: Pod, container: Container) -> Walk[None]:
+    """Allocate what the limits of one container ask for; requests are not looked at.
+
+    What was done for an earlier resource stays done when a later one fails (DM-101).
+
     Rules: DM-82, DM-83, DM-84, DM-89, DM-100, DM-101
     Follows: allocateContainerResources
     """
-    # Reuse between the containers of a pod is prepared here and settled after the loop, with admission. Rules: DM-86
     has_reclaimed = has_allocated = False
     for name in context.order.arrange("DM-89", container.limits):
         if not context.state.is_device_plugin_resource(name):
@@ -48,7 +61,7 @@ def allocating(context: Context, pod: Pod, container: Container) -> Walk[None]:
 
 def _allocating_resource(context: Context, pod: Pod, container: Container, resource: ResourceName) -> Walk[bool]:
     """Choose, call and record for one resource; answers whether anything was newly allocated. Rules: DM-89"""
-    chosen = _choose(context, pod, container, resource)
+    chosen = yield from choosing(context, pod, container, resource)
     if not chosen:
         return False
     endpoint = context.state.endpoints.get(resource)
@@ -60,76 +73,6 @@ def _allocating_resource(context: Context, pod: Pod, container: Container, resou
     return True
 
 
-def _choose(context: Context, pod: Pod, container: Container, resource: ResourceName) -> tuple[DeviceID, ...]:
-    """The ids to ask the plugin for, none if nothing is needed. The order of the checks is part of the contract.
-
-    Rules: DM-58, DM-84, DM-90, DM-111, DM-113
-    Follows: devicesToAllocate
-    """
-    state, required = context.state, container.limits[resource].value
-    record = state.books.record(pod.uid, container.name, resource)
-    have = record.ids if record else frozenset[DeviceID]()
-    needed = required - len(have)
-    if record is not None and needed != 0:
-        who = f"pod {quoted(pod.uid)} container {quoted(container.name)}"
-        text = f"{who} changed request for resource {quoted(resource)} from {len(have)} to {required}"
-        raise AllocationFailed(text, rule="DM-90")
-    if not state.sources_ready and (pod.uid, container.name) in state.running_at_start:
-        context.say(
-            "DM-90 DM-110", pod.key, f"{container.name} was running when the kubelet started: nothing to allocate"
-        )
-        return ()
-    _check_health(context, resource, have)
-    if needed == 0:
-        context.say("DM-90 DM-112", pod.key, f"{container.name} has its devices of {resource} already: no call")
-        return ()
-    return _take(context, pod, container, resource, needed)
-
-
-def _check_health(context: Context, resource: ResourceName, have: frozenset[DeviceID]) -> None:
-    """Checks (3) to (5) of DM-90."""
-    healthy = context.state.healthy.get(resource)
-    if healthy is None:
-        raise AllocationFailed(f"cannot allocate unregistered device {resource}", rule="DM-90")
-    if not healthy:
-        text = f"no healthy devices present; cannot allocate unhealthy devices {resource}"
-        raise AllocationFailed(text, rule="DM-90")
-    if not have <= healthy:
-        text = f"previously allocated devices are no longer healthy; cannot allocate unhealthy devices {resource}"
-        raise AllocationFailed(text, rule="DM-90")
-
-
-def _take(
-    context: Context, pod: Pod, container: Container, resource: ResourceName, needed: int
-) -> tuple[DeviceID, ...]:
-    """Steps (7) to (9) of DM-90 under topology policy none, where every device is one without affinity.
-
-    Reusable devices come first, then the split by affinity and the plugin's preference: with admission (DM-87, DM-92).
-
-    Rules: DM-83, DM-90, DM-91, DM-92
-    """
-    state = context.state
-    in_use = state.books.know(resource)
-    available = state.healthy[resource] - in_use
-    if len(available) < needed:
-        text = (
-            f"requested number of devices unavailable for {resource}. Requested: {needed}, Available: {len(available)}"
-        )
-        raise AllocationFailed(text, rule="DM-90")
-    if resource not in state.endpoints:
-        # A preference would be asked for here; without an endpoint that fails, whatever its options. Rules: DM-61, DM-93
-        raise AllocationFailed(f"endpoint not found in cache for a registered resource: {resource}", rule="DM-61")
-    chosen = tuple(context.order.arrange("DM-92", available))[:needed]
-    in_use.update(chosen)
-    context.say(
-        "DM-90 DM-92",
-        pod.key,
-        f"{container.name} gets {len(chosen)} of {len(available)} available devices of {resource}",
-        chosen=list(chosen),
-    )
-    return chosen
-
-
 def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[DeviceID, ...]) -> Walk[ContainerResponse]:
     """One Allocate call for the chosen ids, without retry. Its error goes to the pod as it is.
 
@@ -138,7 +81,7 @@ def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[Device
     Rules: DM-46, DM-98, DM-99, DM-102
     """
     try:
-        answer = yield from _through(endpoint, chosen)
+        answer = yield from ask(CallAllocate(live_client(endpoint), chosen))
     except PluginFault as failure:
         context.state.books.recount()
         raise AllocationFailed(str(failure), rule="DM-98") from failure
@@ -150,14 +93,6 @@ def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[Device
             "DM-99", endpoint.resource, f"{len(answer.responses)} container responses; all but the first are ignored"
         )
     return answer.responses[0]
-
-
-def _through(endpoint: Endpoint, chosen: tuple[DeviceID, ...]) -> Walk[AllocateAnswer]:
-    """Call, or refuse locally: the kubelet prints a machine dump of its own structure then. Rules: DM-46"""
-    if endpoint.client is None or endpoint.stopped_at_s is not None:
-        dump = f"&{{{{{{}} {{0 0}}}} {endpoint.resource} <nil> {{0 0 <nil>}} <nil>}}"
-        raise AllocationFailed(f"endpoint {dump} has been stopped", rule="DM-46")
-    return (yield from ask(CallAllocate(endpoint.client, chosen)))
 
 
 def _record(
@@ -174,9 +109,8 @@ def _record(
     free = record.ids - context.state.books.in_use.get(resource, set())
     twice = context.state.books.enter((pod.uid, container.name, resource), record)
     if free or twice:
-        context.warn(
-            "DM-97", pod.key, f"a reclaim during the call lost {len(free)} ids of {resource}: they count as free"
-        )
+        text = f"a reclaim during a call lost {len(free)} ids of {resource}: they count as free"
+        context.warn("DM-97", pod.key, text)
 
 
 def _by_numa(

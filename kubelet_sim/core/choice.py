@@ -12,7 +12,7 @@ from attrs import define, field
 
 from kubelet_sim.core.affinity import Split, partition
 from kubelet_sim.core.effects import CallGetPreferredAllocation, Walk, ask
-from kubelet_sim.core.endpoint import stopped_text
+from kubelet_sim.core.endpoint import live_client
 from kubelet_sim.core.go_text import quoted
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import AllocationFailed, RpcFailed
@@ -138,9 +138,8 @@ def _asking_preference(
     arrange = context.order.arrange
     available_ids, must_include = tuple(arrange("DM-94", available)), tuple(arrange("DM-94", taking.taken))
     try:
-        if endpoint.client is None or endpoint.stopped_at_s is not None:
-            raise AllocationFailed(stopped_text(endpoint), rule="DM-46")
-        answer = yield from ask(CallGetPreferredAllocation(endpoint.client, available_ids, must_include, size))
+        call = CallGetPreferredAllocation(live_client(endpoint), available_ids, must_include, size)
+        answer = yield from ask(call)
     except (RpcFailed, AllocationFailed) as failure:
         if taking.taken:
             text = f"{len(taking.taken)} ids that were chosen before the error stay in use without an owner"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from math import ceil
+
 from attrs import frozen
 
 from kubelet_sim.core.affinity import has_topology
@@ -49,7 +51,8 @@ def pod_hints(context: Context, pod: Pod) -> HintsByResource:
             if (record := context.state.books.record(pod.uid, container.name, resource))
         ))
 
-    wanted = effective_amounts(pod, lambda container: {name: q.value for name, q in container.limits.items()})
+    limits = effective_amounts(pod, lambda container: container.limits)
+    wanted = {name: ceil(amount) for name, amount in limits.items()}
     return _hints(context, wanted, held, lambda _: frozenset())
 
 

@@ -95,8 +95,11 @@ class CallPreStartContainer(Effect[None]):
 
 
 @frozen
-class TakeAdmissionTurn(Effect[None]):
-    """Wait until no admission and no other late allocation is under way; held to the end of the walk. Rules: DM-86"""
+class TakeAdmissionTurn(Effect[bool]):
+    """Wait until no admission and no other late allocation is under way; held to the end of the walk.
+
+    Answered with whether there was one. Rules: DM-86
+    """
 
 
 @frozen

@@ -9,7 +9,7 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
-from kubelet_sim.errors import InvariantError
+from kubelet_sim.errors import AllocationFailed, InvariantError
 from kubelet_sim.model.ids import ClientID, ResourceName
 from kubelet_sim.model.plugin import GRACE_PERIOD_S, PluginOptions
 
@@ -92,6 +92,19 @@ def restored(resource: ResourceName, at_s: float) -> Endpoint:
 def grace_period_is_over(endpoint: Endpoint, at_s: float) -> bool:
     """Whether strictly more than five minutes have passed since it stopped. Rules: DM-47, DM-70"""
     return endpoint.stopped_at_s is not None and at_s - endpoint.stopped_at_s > GRACE_PERIOD_S
+
+
+def live_client(endpoint: Endpoint) -> ClientID:
+    """The connection to call through. Raises `AllocationFailed` locally if it is stopped: no call is made then.
+
+    The kubelet prints a machine dump of its own structure; only the words around it and the resource are stable.
+
+    Rules: DM-46
+    """
+    if endpoint.client is None or endpoint.stopped_at_s is not None:
+        dump = f"&{{{{{{}} {{0 0}}}} {endpoint.resource} <nil> {{0 0 <nil>}} <nil>}}"
+        raise AllocationFailed(f"endpoint {dump} has been stopped", rule="DM-46")
+    return endpoint.client
 
 
 def state_of(endpoint: Endpoint | None) -> EndpointState:

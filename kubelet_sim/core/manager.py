@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from kubelet_sim.core.admission import admitting
@@ -27,6 +27,7 @@ from kubelet_sim.core.preparation import preparing
 from kubelet_sim.core.reclaim import reclaim
 from kubelet_sim.core.registration import registering
 from kubelet_sim.core.state import Context, State
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings, merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
@@ -48,7 +49,16 @@ class DeviceManager:
     registrations and preparations overlap anything.
 
     Args:
+        profile: which kubelet it is.
+        journal: takes its decisions down.
+        order: picks where the kubelet's order is open.
         node: the node object that an earlier kubelet process left behind.
+        machine: the resources that are no plugin's.
+        topology: the topology manager's settings; policy none if not given.
+        numa: the machine's NUMA nodes, in its own order.
+
+    Raises:
+        UsageError: the topology settings do not fit the machine, in the kubelet's words (TM-12).
     """
 
     def __init__(
@@ -59,9 +69,13 @@ class DeviceManager:
         order: Order | None = None,
         node: NodeObject | None = None,
         machine: Mapping[str, Quantity] = DEFAULT_MACHINE,
+        topology: TopologySettings | None = None,
+        numa: Sequence[NumaNodeInfo] = (NumaNodeInfo(0),),
     ) -> None:
         state = State(node=node or NodeObject())
-        self.context = Context(state, profile, order or Sorted(), journal, machine)
+        policy = merger(topology or TopologySettings(), numa)
+        nodes = tuple(node.id for node in numa)
+        self.context = Context(state, profile, order or Sorted(), journal, machine, policy, nodes)
 
     @property
     def state(self) -> State:

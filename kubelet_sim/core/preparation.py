@@ -1,15 +1,14 @@
-"""What happens to devices each time a container is about to be created, and what the container gets.
-
-A walk, though nothing is asked of a plugin yet: PreStartContainer (DM-103, steps 2 to 4) and the late allocation of
-DM-106 come with admission, in the loop below.
-"""
+"""What happens to devices each time a container is about to be created, and what the container gets."""
 
 from __future__ import annotations
 
-from kubelet_sim.core.effects import Walk
+from kubelet_sim.core.allocation import allocating
+from kubelet_sim.core.effects import CallPreStartContainer, TakeAdmissionTurn, Walk, ask
+from kubelet_sim.core.endpoint import live_client
 from kubelet_sim.core.merge import merged
 from kubelet_sim.core.state import Context
-from kubelet_sim.errors import PreparationFailed
+from kubelet_sim.errors import AllocationFailed, PreparationFailed, RpcFailed
+from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
 
@@ -17,25 +16,76 @@ from kubelet_sim.model.response import ContainerSpec
 def preparing(context: Context, pod: Pod, container: Container) -> Walk[ContainerSpec | None]:
     """The container spec from the cached responses, healthy devices or not; `None` if the container has no record.
 
-    A limit of 0 is skipped here, though not at admission (DM-84). There is no Allocate call (DM-107).
+    Every plugin that wants it gets PreStartContainer first, at every creation. A resource without a record is allocated
+    now, as long as the pod is active: it was not known when the pod was admitted. A limit of 0 is skipped (DM-84).
 
     Raises:
         PreparationFailed: the container is not created for now; the pod stays (DM-104).
 
-    Rules: DM-84, DM-103, DM-107, DM-123, DM-134
+    Rules: DM-84, DM-103, DM-105, DM-106, DM-107, DM-123, DM-134
     Follows: GetDeviceRunContainerOptions
     """
     state = context.state
+    is_incomplete = False
     for name in context.order.arrange("DM-103", container.limits):
-        if not state.is_device_plugin_resource(name) or not container.limits[name].value:
+        resource = ResourceName(name)
+        if not state.is_device_plugin_resource(resource) or not container.limits[resource].value:
             continue
-        if name not in state.endpoints:
-            text = f"endpoint not found in cache for a registered resource: {name}"
-            context.warn("DM-103", pod.key, f"{container.name} cannot be created: {text}")
-            raise PreparationFailed(text, rule="DM-103")
-    yield from ()
+        yield from _starting(context, pod, container, resource)
+        if pod.uid in state.active_pods and state.books.record(pod.uid, container.name, resource) is None:
+            is_incomplete = True
+    if is_incomplete:
+        yield from _allocating_late(context, pod, container)
     records = state.books.of_container(pod.uid, container.name)
     if not records:
         return None
     responses = {resource: record.response for resource, record in records.items()}
     return merged(context, f"{pod.key} {container.name}", responses)
+
+
+def _starting(context: Context, pod: Pod, container: Container, resource: ResourceName) -> Walk[None]:
+    """PreStartContainer, if the plugin wants it; a placeholder wants nothing, a stopped endpoint still does.
+
+    Rules: DM-46, DM-103, DM-105
+    Follows: callPreStartContainerIfNeeded
+    """
+    endpoint = context.state.endpoints.get(resource)
+    if endpoint is None:
+        raise _failed(context, pod, container, f"endpoint not found in cache for a registered resource: {resource}")
+    if endpoint.options is None or not endpoint.options.pre_start_required:
+        return
+    record = context.state.books.record(pod.uid, container.name, resource)
+    if record is None:
+        whose = f"pod {pod.uid}, container {container.name}, resource {resource}"
+        raise _failed(context, pod, container, f"no devices found allocated in local cache for {whose}")
+    ids = tuple(context.order.arrange("DM-103", record.ids))
+    try:
+        yield from ask(CallPreStartContainer(live_client(endpoint), ids))
+    except (RpcFailed, AllocationFailed) as failure:
+        text = f"device plugin PreStartContainer rpc failed with err: {failure}"
+        raise _failed(context, pod, container, text) from failure
+
+
+def _allocating_late(context: Context, pod: Pod, container: Container) -> Walk[None]:
+    """The whole allocation of the container, in turn with admissions: in the kubelet they overlap, and it may crash.
+
+    Rules: DM-86, DM-106
+    """
+    context.say("DM-106", pod.key, f"{container.name} lacks devices of a resource that is known by now: allocated late")
+    has_waited = yield from ask(TakeAdmissionTurn())
+    if has_waited:
+        context.warn("DM-86", pod.key, "an admission was under way: a kubelet of this version may crash here")
+    try:
+        yield from allocating(context, pod, container)
+    except AllocationFailed as failure:
+        cause = failure.__cause__
+        shown = cause.description if isinstance(cause, RpcFailed) and failure.rule == "DM-98" else None
+        raise _failed(context, pod, container, str(failure), shown) from failure
+
+
+def _failed(
+    context: Context, pod: Pod, container: Container, text: str, shown: str | None = None
+) -> PreparationFailed:
+    """Of a bare gRPC status the pod's status shows the description only. Rules: DM-104"""
+    context.warn("DM-103 DM-104", pod.key, f"{container.name} cannot be created: {text}")
+    return PreparationFailed(text, rule="DM-103", shown=shown)

@@ -100,18 +100,3 @@ def _connect(context: Context, client: ClientID, resource: ResourceName, options
         pre_start_required=options.pre_start_required,
         get_preferred_allocation_available=options.get_preferred_allocation_available,
     )
-    if options.get_preferred_allocation_available or options.pre_start_required:
-        _say_what_is_not_called(context, resource, options)
-
-
-def _say_what_is_not_called(context: Context, resource: ResourceName, options: PluginOptions) -> None:
-    """GetPreferredAllocation and PreStartContainer come with admission (DM-93, DM-103): say so, do not pretend."""
-    asked = [
-        name
-        for name, is_asked in (
-            ("GetPreferredAllocation", options.get_preferred_allocation_available),
-            ("PreStartContainer", options.pre_start_required),
-        )
-        if is_asked
-    ]
-    context.warn("DM-93 DM-103", resource, f"this version of kubelet-sim does not call {' and '.join(asked)} yet")

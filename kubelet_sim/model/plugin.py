@@ -11,6 +11,8 @@ API_VERSION = "v1beta1"
 """The only version of the device plugin API. Rules: DM-22"""
 DIAL_TIMEOUT_S = 10.0
 """Rules: DM-40"""
+PRE_START_TIMEOUT_S = 30.0
+"""Rules: DM-103"""
 GRACE_PERIOD_S = 300.0
 """How long a lost plugin's resource keeps its capacity; expired when strictly more has passed. Rules: DM-47, DM-70"""
 SOCKET_NAME = "kubelet.sock"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.model.node import DEFAULT_MACHINE
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import V1_36, Profile
@@ -29,8 +30,10 @@ class NodeConfig:
     root: Path
     profile: Profile = V1_36
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
-    numa_nodes: int = 1
-    """How many NUMA nodes the machine has. They matter with a topology policy, which comes with admission."""
+    numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
+    """The machine's NUMA nodes, in its own order. They matter with a topology policy."""
+    topology: TopologySettings = TopologySettings()
+    """The topology manager's policy, scope and options."""
     socket_appears: SocketAppears = SocketAppears.RENAME
     runs_containers: bool = True
     """Whether admitted pods are run by the simulated runtime; otherwise containers are only prepared, when asked."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
+    CallGetPreferredAllocation,
+    CallPreStartContainer,
     CloseConnection,
     Dial,
     OpenListAndWatch,
+    TakeAdmissionTurn,
     WriteCheckpoint,
 )
 from kubelet_sim.core.facts import (
@@ -70,6 +73,14 @@ def effect_text(effect: object, state: State) -> Words:
             return _name(state, client), f"Allocate({', '.join(device_ids)}) to client {client}", ("DM-98",)
         case CloseConnection(client):
             return _name(state, client), f"the connection of client {client} is closed", ("DM-44",)
+        case CallGetPreferredAllocation(client, available, must_include, size):
+            asked = f"{size} of {', '.join(available)}"
+            must = f", with {', '.join(must_include)}" if must_include else ""
+            return _name(state, client), f"GetPreferredAllocation({asked}{must}) to client {client}", ("DM-94",)
+        case CallPreStartContainer(client, device_ids):
+            return _name(state, client), f"PreStartContainer({', '.join(device_ids)}) to client {client}", ("DM-103",)
+        case TakeAdmissionTurn():
+            return _NODE, "a late allocation waits for its turn", ("DM-86", "DM-106")
         case WriteCheckpoint(document):
             return _NODE, f"checkpoint with {len(document.entries or ())} records is written", ("DM-136",)
     return _NODE, type(effect).__name__, ()
@@ -82,6 +93,8 @@ def answer_text(effect: object, answer: object) -> str:
             pre_start_required=pre, get_preferred_allocation_available=pref
         ):
             return f"options: pre_start_required {pre}, get_preferred_allocation_available {pref}".lower()
+        case CallGetPreferredAllocation(), tuple():
+            return f"preferred: {', '.join(answer)}" if answer else "no preference"
         case CallAllocate(), AllocateAnswer(responses=(first, *_)):
             return f"allocated: {response_text(first)}"
         case CallAllocate(), AllocateAnswer():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
 from posixpath import normpath
 from typing import Any, TypeVar
 
@@ -15,18 +16,21 @@ from attrs import define, field, frozen
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
+    CallGetPreferredAllocation,
+    CallPreStartContainer,
     CloseConnection,
     Dial,
     Effect,
     OpenListAndWatch,
+    TakeAdmissionTurn,
     Walk,
     WriteCheckpoint,
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
-from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions
+from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PRE_START_TIMEOUT_S, PluginOptions
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
@@ -100,6 +104,16 @@ class World:
     """The device-plugin directory, absolute."""
 
 
+@frozen
+class _Run:
+    """One walk under way."""
+
+    number: int
+    caller: Caller
+    held: AsyncExitStack
+    """What it gives back at its end."""
+
+
 class Driver:
     """Runs one device manager in the world."""
 
@@ -108,6 +122,7 @@ class Driver:
         self._world = world
         self._tasks: set[asyncio.Task[Any]] = set()
         self._walks = 0
+        self._turn = asyncio.Lock()
         self.links: dict[ClientID, Link] = {}
         """The connections of this kubelet process, in order of registration; of the spent ones the last."""
 
@@ -142,26 +157,43 @@ class Driver:
                 self._world.transcript.add("effect", subject, str(failure), rules=("CP-3",), level=Level.WARNING)
         return applied.answer
 
-    async def walk(self, walk: Walk[R], caller: Caller | None = None) -> R:
-        """Advance a walk to its end. Its decisions and effects carry one number in the transcript."""
+    async def walk(self, walk: Walk[R], caller: Caller | None = None, *, in_turn: bool = False) -> R:
+        """Advance a walk to its end. Its decisions and effects carry one number in the transcript.
+
+        Args:
+            walk: what to advance; it is closed in any case.
+            caller: who may give it up.
+            in_turn: whether it waits for all earlier admissions, as admissions do (DM-74).
+        """
         self._walks += 1
-        number = self._walks
-        step: Callable[[], Effect[Any]] = lambda: next(walk)  # noqa: E731 - replaced below, step by step
         try:
-            while True:
-                try:
-                    effect = self._as_walk(number, step)
-                except StopIteration as end:
-                    result: R = end.value
-                    return result
-                try:
-                    answer = await self._performed(effect, number, caller or Caller())
-                except (PluginFault, CheckpointNotWritten) as failure:
-                    step = _throwing(walk, failure)
-                else:
-                    step = _sending(walk, answer)
+            async with AsyncExitStack() as held:
+                if in_turn:
+                    await self._take_turn(held)
+                return await self._advanced(walk, _Run(self._walks, caller or Caller(), held))
         finally:
             walk.close()
+
+    async def _advanced(self, walk: Walk[R], run: _Run) -> R:
+        step: Callable[[], Effect[Any]] = lambda: next(walk)  # noqa: E731 - replaced below, step by step
+        while True:
+            try:
+                effect = self._as_walk(run.number, step)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            try:
+                answer = await self._performed(effect, run)
+            except (PluginFault, CheckpointNotWritten) as failure:
+                step = _throwing(walk, failure)
+            else:
+                step = _sending(walk, answer)
+
+    async def _take_turn(self, held: AsyncExitStack) -> bool:
+        """Hold the turn until the walk ends; whether somebody else had it. Rules: DM-74, DM-86"""
+        has_waited = self._turn.locked()
+        await held.enter_async_context(self._turn)
+        return has_waited
 
     def _as_walk(self, number: int, step: Callable[[], T]) -> T:
         transcript = self._world.transcript
@@ -171,13 +203,13 @@ class Driver:
         finally:
             transcript.walk = None
 
-    async def _performed(self, effect: Effect[T], number: int, caller: Caller) -> T:
-        transcript = self._world.transcript
+    async def _performed(self, effect: Effect[T], run: _Run) -> T:
+        transcript, number = self._world.transcript, run.number
         subject, text, rules = effect_text(effect, self._manager.state)
         details = client_details(effect)
         self._as_walk(number, lambda: transcript.add("effect", subject, text, rules=rules, details=details))
         try:
-            answer = await self.perform(effect, caller)
+            answer = await self.perform(effect, run)
         except (PluginFault, CheckpointNotWritten) as failure:
             told = f"{text}: {failure}"
             # No warning: the core has the failure now, decides what it means, and warns of that.
@@ -188,23 +220,29 @@ class Driver:
             self._as_walk(number, lambda: transcript.add("answer", subject, shown, details=details))
         return answer
 
-    async def perform(self, effect: Effect[T], caller: Caller | None = None) -> T:
-        """Carry one effect out."""
-        result: Any = await self._perform(effect, caller or Caller())
+    async def perform(self, effect: Effect[T], run: _Run | None = None) -> T:
+        """Carry one effect out, of a fact or of a walk."""
+        result: Any = await self._perform(effect, run or _Run(0, Caller(), AsyncExitStack()))
         return result  # type: ignore[no-any-return]  # each effect names the type of its answer
 
-    async def _perform(self, effect: object, caller: Caller) -> object:
+    async def _perform(self, effect: object, run: _Run) -> object:
         match effect:
             case Dial():
-                await self._dial(effect, caller)
+                await self._dial(effect, run.caller)
             case CallGetDevicePluginOptions(client):
-                return await self._options(self.links[client], caller)
+                return await self._options(self.links[client], run.caller)
+            case TakeAdmissionTurn():
+                return await self._take_turn(run.held)
             case OpenListAndWatch(client):
                 link = self.links[client]
                 link.was_connected = True
                 link.stream = self.own(self._read(link))
             case CallAllocate(client, device_ids):
                 return await self.links[client].connection.allocate(device_ids)
+            case CallGetPreferredAllocation(client, available, must_include, size):
+                return await self.links[client].connection.get_preferred_allocation(available, must_include, size)
+            case CallPreStartContainer(client, device_ids):
+                await self._pre_start(self.links[client], device_ids)
             case CloseConnection(client):
                 if self.links[
                     client
@@ -215,6 +253,14 @@ class Driver:
             case _:
                 raise InvariantError(f"nobody can perform {effect!r}")
         return None
+
+    async def _pre_start(self, link: Link, device_ids: tuple[DeviceID, ...]) -> None:
+        """The only call with a deadline of the kubelet's own. Rules: DM-41, DM-103"""
+        call = link.connection.pre_start_container(device_ids, PRE_START_TIMEOUT_S)
+        try:
+            await with_timeout(self._world.clock, call, PRE_START_TIMEOUT_S)
+        except TimeoutError:
+            raise RpcFailed("DeadlineExceeded", "context deadline exceeded") from None
 
     async def _dial(self, effect: Dial, caller: Caller) -> None:
         """Wait up to 10 s for a connection, or as long as the caller does. Rules: DM-25, DM-30, DM-40"""

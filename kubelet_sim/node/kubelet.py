@@ -27,6 +27,7 @@ from kubelet_sim.core.facts import (
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -57,6 +58,8 @@ class Setup:
     profile: Profile = V1_36
     order: Order | None = None
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
+    topology: TopologySettings = TopologySettings()
+    numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
 
 
 @frozen
@@ -75,12 +78,16 @@ class Kubelet:
         self._world = world
         self._seams = seams
         self._manager = DeviceManager(
-            setup.profile, world.transcript, order=setup.order, node=node, machine=setup.machine
+            setup.profile,
+            world.transcript,
+            order=setup.order,
+            node=node,
+            machine=setup.machine,
+            topology=setup.topology,
+            numa=setup.numa,
         )
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)
-        # One admission at a time; an allocation inside a preparation (DM-106) will take it, too. Rules: DM-74
-        self._admission = asyncio.Lock()
 
     @property
     def state(self) -> State:
@@ -149,11 +156,7 @@ class Kubelet:
         Rules: DM-74
         """
 
-        async def in_turn() -> Admission:
-            async with self._admission:
-                return await self._driver.walk(self._manager.admit(pod))
-
-        return await finished(self._driver.own(in_turn()))
+        return await finished(self._driver.own(self._driver.walk(self._manager.admit(pod), in_turn=True)))
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:
         """What the container gets, once more at every creation; `None`: no device plugin has a say in it.

@@ -171,7 +171,8 @@ class Node:
         if self._store is None:
             self._store = FileCheckpointStore(root.layout.device_plugins)
         servers = GrpcRegistrationServers(appears=self.config.socket_appears.value)
-        setup = Setup(self.config.profile, self._order, self.config.machine)
+        config = self.config
+        setup = Setup(config.profile, self._order, config.machine, config.topology, config.numa)
         directory = str(root.layout.device_plugins)
         world = World(self._calls, self._store, self.clock, self.transcript, directory)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), self._node_object)

@@ -118,8 +118,8 @@ class PodWorker:
         try:
             spec = await self._kubelet.prepare(pod, container)
         except PreparationFailed as failure:
-            held.becomes(ContainerState.WAITING, "CreateContainerConfigError", str(failure))
-            self._events.of_pod(pod, WARNING, "Failed", f"Error: {failure}", container)
+            held.becomes(ContainerState.WAITING, "CreateContainerConfigError", failure.shown)
+            self._events.of_pod(pod, WARNING, "Failed", f"Error: {failure.shown}", container)
             self._note(f"{container.name}: CreateContainerConfigError: {failure}", Level.WARNING)
             return False
         self._runtime.create(pod, container, spec)

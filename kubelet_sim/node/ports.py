@@ -30,6 +30,14 @@ class PluginConnection(Protocol):
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         """Raises `RpcFailed`."""
 
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        """The ids of the first container response, none without one. Raises `RpcFailed`. Rules: DM-94, DM-95"""
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        """Raises `RpcFailed`. The plugin is told the timeout. Rules: DM-103"""
+
     async def close(self) -> None:
         """Calls in progress fail with `RpcFailed("Canceled", "grpc: the client connection is closing")`. Rules: DM-44"""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
@@ -37,6 +38,17 @@ class NodeSpec:
     scope: str = "container"
     options: Mapping[str, Any] = field(default=_NOTHING, hash=False)
     """Topology manager policy options."""
+
+    @property
+    def machine(self) -> tuple[NumaNodeInfo, ...]:
+        """The NUMA nodes; every two are as far apart as they are in the recorded stories."""
+        reach = max(self.numa, default=-1) + 1
+        return tuple(NumaNodeInfo(n, tuple(10 if n == m else 20 for m in range(reach))) for n in self.numa)
+
+    @property
+    def topology(self) -> TopologySettings:
+        """The topology manager's settings."""
+        return TopologySettings(self.policy, self.scope, {name: str(value) for name, value in self.options.items()})
 
 
 @frozen

@@ -74,7 +74,6 @@ async def play(story: Story, *, to_the_end: bool = False) -> Played:
     Raises:
         NotPlayable: it needs something that this version does not have.
     """
-    _check_playable(story)
     played: list[PlayedStep] = []
     async with _stage(story) as stage:
         for step in story.steps:
@@ -114,20 +113,18 @@ async def _play_step(stage: Stage, step: Step) -> PlayedStep:
     return PlayedStep(step, came, stage.journal(), failure)
 
 
-def _check_playable(story: Story) -> None:
-    if story.node.policy != "none":
-        raise NotPlayable(f"{story.name}: topology policy {story.node.policy} is not built yet")
-    for step in story.steps:
-        if step.do == "affinity":
-            raise NotPlayable(f"{story.name}, step {step.number}: `{step.do}` is not built yet")
-
-
 @contextlib.asynccontextmanager
 async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
     """A node that runs, plugins that do not; in the end all of it is gone."""
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=_short_folder()))
     clock, bell = ManualClock(), Bell()
-    config = NodeConfig(root=root, numa_nodes=len(story.node.numa), runs_containers=False, has_status_rounds=False)
+    config = NodeConfig(
+        root=root,
+        numa=story.node.machine,
+        topology=story.node.topology,
+        runs_containers=False,
+        has_status_rounds=False,
+    )
     try:
         async with Node(
             config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten()

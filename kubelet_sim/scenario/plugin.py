@@ -110,11 +110,18 @@ class ScriptedPlugin:
         """Whether it listens."""
         return self._server.is_serving
 
-    async def serve(self) -> None:
-        """Listen with the script's list, unless it does; a stale socket is replaced. Raises `TransportError`."""
-        if not self.is_serving:
+    async def serve(self, *, anew: bool = True) -> None:
+        """Listen, unless it does; a stale socket is replaced. Raises `TransportError`.
+
+        Args:
+            anew: whether a new process serves, with the script's list and no memory of calls, or the same one again.
+        """
+        if self.is_serving:
+            return
+        if anew:
             self.devices = self.script.devices
-            await self._server.serve(self.socket_path)
+            self._calls.clear()
+        await self._server.serve(self.socket_path)
 
     async def stop(self) -> None:
         """Cut everything, as the death of the process does."""

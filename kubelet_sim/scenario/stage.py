@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from kubelet_sim.core.health import allocated_resources_status
+from kubelet_sim.core.topology.masks import nodes_of
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.device import Device
@@ -131,7 +132,7 @@ class Stage:
     async def _do_reserve(self, plugin: ScriptedPlugin) -> None:
         await plugin.stop()
         await self._caught_up()
-        await plugin.serve()
+        await plugin.serve(anew=False)
 
     async def _do_update(self, plugin: ScriptedPlugin, devices: Devices) -> None:
         plugin.send(devices)
@@ -254,6 +255,11 @@ class Stage:
 
     async def _do_status(self, pod: str) -> Any:
         return allocated_resources_status(self._node.kubelet.state, self._known(pod))
+
+    async def _do_affinity(self, pod: str, container: str) -> Any:
+        hint = self._node.kubelet.state.affinities.of(PodUID(pod), ContainerName(container))
+        nodes = None if hint.mask is None else list(nodes_of(hint.mask))
+        return {"nodes": nodes, "preferred": hint.is_preferred}
 
     async def _do_in_use(self) -> Any:
         return looks.in_use(self._node.kubelet.state)

@@ -109,14 +109,20 @@ class WatchedConnection:
         """As the connection's."""
         return await self._connection.allocate(device_ids)
 
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        """As the connection's."""
+        return await self._connection.get_preferred_allocation(available, must_include, size)
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        """As the connection's."""
+        await self._connection.pre_start_container(device_ids, timeout_s)
+
     async def close(self) -> None:
         """As the connection's."""
         await self._connection.close()
         self._bell.ring()
-
-    def __getattr__(self, name: str) -> object:
-        """Whatever else a connection can do by now."""
-        return getattr(self._connection, name)
 
 
 class WatchedCalls:

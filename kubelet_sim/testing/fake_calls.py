@@ -15,7 +15,7 @@ from attrs import define, field
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.model.response import ContainerResponse
 
 T = TypeVar("T")
@@ -27,16 +27,26 @@ async def _empty_answer(_: tuple[DeviceID, ...]) -> AllocateAnswer:
     return AllocateAnswer((ContainerResponse(),))
 
 
+async def _no_preference(_: PreferredAllocationRequest) -> tuple[DeviceID, ...]:
+    return ()
+
+
+async def _started(_: tuple[DeviceID, ...]) -> None:
+    return
+
+
 async def _no_options() -> PluginOptions:
     return PluginOptions()
 
 
 @define(eq=False)
 class FakePeer:
-    """The plugin behind one socket name. Replace `options` and `allocate` to script it; either may raise `RpcFailed`."""
+    """The plugin behind one socket name. Replace what answers a call to script it; each may raise `RpcFailed`."""
 
     options: Callable[[], Awaitable[PluginOptions]] = _no_options
     allocate: Callable[[tuple[DeviceID, ...]], Awaitable[AllocateAnswer]] = _empty_answer
+    preferred: Callable[[PreferredAllocationRequest], Awaitable[tuple[DeviceID, ...]]] = _no_preference
+    pre_start: Callable[[tuple[DeviceID, ...]], Awaitable[None]] = _started
     listening: asyncio.Event = field(factory=asyncio.Event)
     allocated: list[tuple[DeviceID, ...]] = field(factory=list)
     """The ids of each Allocate call, as they came."""
@@ -115,6 +125,17 @@ class FakeConnection:
         """Ask the peer."""
         self._peer.allocated.append(tuple(device_ids))
         return await self._unless_closed(self._peer.allocate(tuple(device_ids)))
+
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        """Ask the peer."""
+        request = PreferredAllocationRequest(tuple(available), tuple(must_include), size)
+        return await self._unless_closed(self._peer.preferred(request))
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:  # noqa: ARG002
+        """Ask the peer, which has no time of its own."""
+        await self._unless_closed(self._peer.pre_start(tuple(device_ids)))
 
     async def close(self) -> None:
         """End calls in progress and the stream."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import connection_closing, no_message, rpc_failed, undecodable_message
@@ -72,6 +72,21 @@ class GrpcPluginConnection:
         request = messages.encode_allocate_request(device_ids)
         return await self._unary("Allocate", request, messages.decode_allocate_answer)
 
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        """Return the ids of the first container response, none without one. Raises `RpcFailed`. Rules: DM-94, DM-95"""
+        request = messages.encode_preferred_allocation_request(
+            PreferredAllocationRequest(tuple(available), tuple(must_include), size)
+        )
+        responses = await self._unary("GetPreferredAllocation", request, messages.decode_preferred_allocation_answer)
+        return responses[0] if responses else ()
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        """Tell the plugin that a container with these ids is about to start. Raises `RpcFailed`. Rules: DM-103"""
+        request = messages.encode_pre_start_request(device_ids)
+        await self._unary("PreStartContainer", request, lambda _: None, timeout_s)
+
     async def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         """Yield each list; the stream is opened when the first is asked for, and cut when the iterator is closed.
 
@@ -96,7 +111,9 @@ class GrpcPluginConnection:
         if channel is not None:
             await channel.close()
 
-    async def _unary(self, name: str, request: bytes, decode: Callable[[bytes], T]) -> T:
+    async def _unary(
+        self, name: str, request: bytes, decode: Callable[[bytes], T], timeout_s: float | None = None
+    ) -> T:
         method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(_path(name))
         call = method(request)
         with self._in_progress_until_left(call):

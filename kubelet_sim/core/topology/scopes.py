@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from kubelet_sim.core.effects import Walk
-from kubelet_sim.core.topology.affinities import Affinities
+from kubelet_sim.core.state import Context
 from kubelet_sim.core.topology.hints import Hint, HintProvider, HintsByResource
-from kubelet_sim.core.topology.settings import Merger, Scope
+from kubelet_sim.core.topology.masks import nodes_of
+from kubelet_sim.core.topology.settings import Scope
 from kubelet_sim.errors import AllocationFailed, TopologyRefused
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
 from kubelet_sim.model.pod import Pod
+
 
 @frozen
 class TopologyManager:
     """One admission handler: alignment, and with it the allocation of every provider."""
 
-    merger: Merger
+    context: Context
     providers: Sequence[HintProvider]
-    affinities: Affinities
+    """In the order in which they are asked. Rules: TM-10"""
 
     def admitting(self, pod: Pod) -> Walk[Admission]:
         """The verdict; nothing is rolled back when it is a refusal.
 
-        Rules: TM-36, TM-37, TM-41, TM-42, TM-43, TM-48, TM-49, DM-78, DM-122
+        Rules: DM-78, DM-122, TM-36, TM-37, TM-41, TM-42, TM-43, TM-48, TM-49
         """
         try:
             yield from self._allocating(pod)
@@ -36,21 +38,47 @@ class TopologyManager:
         return Admitted()
 
     def _allocating(self, pod: Pod) -> Walk[None]:
-        """Scope by scope. Rules: TM-38, TM-39, TM-40, DM-75"""
-        if self.merger.scope is Scope.POD:
-            pod_hint = self._merged([provider.pod_hints(pod) for provider in self.providers])
+        """Scope by scope; under policy none nobody is asked for hints. Rules: DM-75, TM-38, TM-39, TM-40, TM-60"""
+        scope = self.context.merger.scope
+        hint = Hint()
+        if scope is Scope.POD:
+            hint = self._merged(pod, "the pod", [provider.pod_hints(pod) for provider in self.providers])
         for container in pod.all_containers():
-            if self.merger.scope is Scope.CONTAINER:
-                hint = self._merged([provider.hints(pod, container) for provider in self.providers])
-                self.affinities.store(pod.uid, container.name, hint)
-            elif self.merger.scope is Scope.POD:
-                self.affinities.store(pod.uid, container.name, pod_hint)
+            if scope is Scope.CONTAINER:
+                answers = [provider.hints(pod, container) for provider in self.providers]
+                hint = self._merged(pod, container.name, answers)
+            if scope is not Scope.NONE:
+                self.context.state.affinities.store(pod.uid, container.name, hint)
             for provider in self.providers:
                 yield from provider.allocating(pod, container)
 
-    def _merged(self, answers: Sequence[HintsByResource]) -> Hint:
+    def _merged(self, pod: Pod, whom: str, answers: Sequence[HintsByResource]) -> Hint:
         """The common hint. Raises the refusal if the policy does not admit it. Rules: TM-42"""
-        result = self.merger.result(answers)
-        if not self.merger.admits(result):
+        merger = self.context.merger
+        result = merger.result(answers)
+        admits = merger.admits(result)
+        text = f"{whom}: {_told(answers)}; together {_shown(result)}"
+        say = self.context.say if admits else self.context.warn
+        say("TM-21 TM-28", pod.key, f"{text}: {'admitted' if admits else 'refused'} by policy {merger.policy.value}")
+        if not admits:
             raise TopologyRefused
         return result
+
+
+def _told(answers: Sequence[HintsByResource]) -> str:
+    parts = []
+    for answer in answers:
+        for resource, hints in sorted(answer.items()):
+            if hints is None:
+                parts.append(f"{resource} has no preference")
+            elif not hints:
+                parts.append(f"{resource} cannot be had")
+            else:
+                shown = ", ".join(_shown(hint) for hint in sorted(hints, key=lambda each: not each.is_preferred)[:4])
+                parts.append(f"{resource} could come from {shown}{' …' if len(hints) > 4 else ''}")  # noqa: PLR2004
+    return "; ".join(parts) or "nobody has a preference"
+
+
+def _shown(hint: Hint) -> str:
+    where = "any node" if hint.mask is None else "{" + ",".join(map(str, nodes_of(hint.mask))) + "}"
+    return f"{where} (preferred)" if hint.is_preferred else where
