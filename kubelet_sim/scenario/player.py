@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import frozen
 
-from kubelet_sim.errors import KubeletSimError
+from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
@@ -29,7 +29,7 @@ from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 
 class NotPlayable(KubeletSimError):
-    """A story needs something that this version does not have."""
+    """A story is about a node that cannot be: a kubelet with these settings would not start."""
 
 
 @frozen
@@ -72,7 +72,7 @@ async def play(story: Story, *, to_the_end: bool = False) -> Played:
         to_the_end: whether to go on after a step that was not right.
 
     Raises:
-        NotPlayable: it needs something that this version does not have.
+        NotPlayable: its node does not start.
     """
     played: list[PlayedStep] = []
     async with _stage(story) as stage:
@@ -125,17 +125,16 @@ async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
         runs_containers=False,
         has_status_rounds=False,
     )
-    try:
-        async with Node(
-            config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten()
-        ) as node:
-            stage = Stage(story, node, bell)
-            try:
-                yield stage
-            finally:
-                await stage.close()
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
+    node = Node(config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten())
+    async with contextlib.AsyncExitStack() as at_the_end:
+        at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
+        try:
+            await at_the_end.enter_async_context(node)
+        except UsageError as error:
+            raise NotPlayable(f"{story.name}: its node does not start: {error}") from error
+        stage = Stage(story, node, bell)
+        at_the_end.push_async_callback(stage.close)
+        yield stage
 
 
 def _short_folder() -> str | None:
