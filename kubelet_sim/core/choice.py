@@ -58,7 +58,9 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
         text = f"{who} changed request for resource {quoted(resource)} from {len(have)} to {required}"
         raise AllocationFailed(text, rule="DM-90")
     if not state.sources_ready and (pod.uid, container.name) in state.running_at_start:
-        context.say("DM-90 DM-110", pod.key, f"{container.name} was running when the kubelet started: nothing to allocate")
+        context.say(
+            "DM-90 DM-110", pod.key, f"{container.name} was running when the kubelet started: nothing to allocate"
+        )
         return ()
     _check_health(context, resource, have)
     if needed == 0:
@@ -68,7 +70,14 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
     reusable = state.reuse.of(pod.uid, resource)
     taking.take(reusable, "DM-90")
     if taking.taken:
-        _say(context, pod, container, "DM-87", f"takes over {len(taking.taken)} of {resource} from an init container", taking)
+        _say(
+            context,
+            pod,
+            container,
+            "DM-87",
+            f"takes over {len(taking.taken)} of {resource} from an init container",
+            taking,
+        )
     if taking.needed:
         yield from _taking_free_ones(context, pod, container, taking, resource)
     return tuple(taking.taken)
@@ -114,7 +123,14 @@ def _taking_free_ones(
             taking.take(preferred & available, "DM-92")
             taking.take(split.unaligned, "DM-92")
             taking.take(split.no_affinity, "DM-92")
-    _say(context, pod, container, "DM-90 DM-91 DM-92", f"gets {required} of {resource}: {_told(split, available)}", taking)
+    _say(
+        context,
+        pod,
+        container,
+        "DM-90 DM-91 DM-92",
+        f"gets {required} of {resource}: {_told(split, available)}",
+        taking,
+    )
     if taking.needed:
         got = f"Requested: {required}, Got: {len(taking.taken)}"
         raise AllocationFailed(f"unexpectedly allocated less resources than required. {got}", rule="DM-92")

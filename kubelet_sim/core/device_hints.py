@@ -45,11 +45,13 @@ def pod_hints(context: Context, pod: Pod) -> HintsByResource:
     reclaim(context)
 
     def held(resource: ResourceName) -> frozenset[DeviceID]:
-        return frozenset().union(*(
-            record.ids
-            for container in pod.all_containers()
-            if (record := context.state.books.record(pod.uid, container.name, resource))
-        ))
+        return frozenset().union(
+            *(
+                record.ids
+                for container in pod.all_containers()
+                if (record := context.state.books.record(pod.uid, container.name, resource))
+            )
+        )
 
     limits = effective_amounts(pod, lambda container: container.limits)
     wanted = {name: ceil(amount) for name, amount in limits.items()}
@@ -63,7 +65,9 @@ def _hints(
     reusable: Callable[[ResourceName], frozenset[DeviceID]],
 ) -> HintsByResource:
     return {
-        name: _resource_hints(context, ResourceName(name), count, held(ResourceName(name)), reusable(ResourceName(name)))
+        name: _resource_hints(
+            context, ResourceName(name), count, held(ResourceName(name)), reusable(ResourceName(name))
+        )
         for name, count in wanted.items()
         if context.state.is_device_plugin_resource(name)
     }

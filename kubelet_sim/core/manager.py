@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from kubelet_sim.core.admission import admitting
 from kubelet_sim.core.capacity import status_round
 from kubelet_sim.core.checkpoint import checkpoint_restored
+from kubelet_sim.core.cpu_provider import CpuBooks, CpuProvider
 from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.facts import (
     Applied,
@@ -56,6 +57,7 @@ class DeviceManager:
         machine: the resources that are no plugin's.
         topology: the topology manager's settings; policy none if not given.
         numa: the machine's NUMA nodes, in its own order.
+        cpus: for a static CPU manager beside the device manager; none if not given.
 
     Raises:
         UsageError: the topology settings do not fit the machine, in the kubelet's words (TM-12).
@@ -71,11 +73,13 @@ class DeviceManager:
         machine: Mapping[str, Quantity] = DEFAULT_MACHINE,
         topology: TopologySettings | None = None,
         numa: Sequence[NumaNodeInfo] = (NumaNodeInfo(0),),
+        cpus: CpuBooks | None = None,
     ) -> None:
         state = State(node=node or NodeObject())
         policy = merger(topology or TopologySettings(), numa)
         nodes = tuple(node.id for node in numa)
         self.context = Context(state, profile, order or Sorted(), journal, machine, policy, nodes)
+        self._further = () if cpus is None else (CpuProvider(self.context, cpus),)
 
     @property
     def state(self) -> State:
@@ -121,7 +125,7 @@ class DeviceManager:
 
     def admit(self, pod: Pod) -> Walk[Admission]:
         """See `admitting`."""
-        return admitting(self.context, pod)
+        return admitting(self.context, pod, self._further)
 
     def prepare(self, pod: Pod, container: Container) -> Walk[ContainerSpec | None]:
         """See `preparing`."""

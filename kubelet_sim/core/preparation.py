@@ -83,9 +83,7 @@ def _allocating_late(context: Context, pod: Pod, container: Container) -> Walk[N
         raise _failed(context, pod, container, str(failure), shown) from failure
 
 
-def _failed(
-    context: Context, pod: Pod, container: Container, text: str, shown: str | None = None
-) -> PreparationFailed:
+def _failed(context: Context, pod: Pod, container: Container, text: str, shown: str | None = None) -> PreparationFailed:
     """Of a bare gRPC status the pod's status shows the description only. Rules: DM-104"""
     context.warn("DM-103 DM-104", pod.key, f"{container.name} cannot be created: {text}")
     return PreparationFailed(text, rule="DM-103", shown=shown)

@@ -34,6 +34,8 @@ class NodeConfig:
     """The machine's NUMA nodes, in its own order. They matter with a topology policy."""
     topology: TopologySettings = TopologySettings()
     """The topology manager's policy, scope and options."""
+    exclusive_cpus: Mapping[int, int] | None = field(default=None, hash=False)
+    """How many cpus each NUMA node has for a static CPU manager; `None`: there is none."""
     socket_appears: SocketAppears = SocketAppears.RENAME
     runs_containers: bool = True
     """Whether admitted pods are run by the simulated runtime; otherwise containers are only prepared, when asked."""

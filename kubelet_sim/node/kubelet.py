@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
+from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.facts import (
     CheckpointRestored,
     Fact,
@@ -60,6 +61,7 @@ class Setup:
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
     topology: TopologySettings = TopologySettings()
     numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
+    cpus: CpuBooks | None = None
 
 
 @frozen
@@ -85,6 +87,7 @@ class Kubelet:
             machine=setup.machine,
             topology=setup.topology,
             numa=setup.numa,
+            cpus=setup.cpus,
         )
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)

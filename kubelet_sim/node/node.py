@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
 
+from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission, Admitted
@@ -78,6 +79,7 @@ class Node:
         self._kubelet: Kubelet | None = None
         self._control: ControlServer | None = None
         self._node_object = NodeObject(config.machine, config.machine)
+        self._cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
         self._pods = PodTable()
         self._runtime = SimulatedRuntime()
         self._main_loop = asyncio.Lock()
@@ -172,7 +174,7 @@ class Node:
             self._store = FileCheckpointStore(root.layout.device_plugins)
         servers = GrpcRegistrationServers(appears=self.config.socket_appears.value)
         config = self.config
-        setup = Setup(config.profile, self._order, config.machine, config.topology, config.numa)
+        setup = Setup(config.profile, self._order, config.machine, config.topology, config.numa, self._cpus)
         directory = str(root.layout.device_plugins)
         world = World(self._calls, self._store, self.clock, self.transcript, directory)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), self._node_object)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from enum import Enum
 from typing import Any
 
 import pytest
-from attrs import define, field
+from attrs import define, evolve, field, frozen
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -24,15 +25,19 @@ from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
+    CallGetPreferredAllocation,
+    CallPreStartContainer,
     CloseConnection,
     Dial,
     Effect,
     OpenListAndWatch,
+    TakeAdmissionTurn,
     WriteCheckpoint,
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, PodActivated, StatusRoundDue, StreamEnded
 from kubelet_sim.core.merge import merged
 from kubelet_sim.core.predicate import requested
+from kubelet_sim.core.topology.settings import TopologySettings
 from kubelet_sim.errors import (
     CheckpointNotWritten,
     DialFailed,
@@ -49,7 +54,7 @@ from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
-from kubelet_sim.model.response import ContainerResponse
+from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.testing import strategies as kst
 from tests.unit.core.bench import Bench, Shuffled, Steps, restored, snapshot
 
@@ -62,7 +67,84 @@ LISTS = kst.device_lists(FEW_IDS, min_size=2)
 SEVERAL_LISTS = st.dictionaries(st.sampled_from(RESOURCES), LISTS)
 Lists = dict[ResourceName, tuple[Device, ...]]
 SMALL_PODS = st.tuples(st.sampled_from(RESOURCES), st.integers(1, 2), st.sampled_from(list(ContainerKind)))
+OPTIONS = kst.plugin_options()
+POLICIES = st.sampled_from(["none", "none", "best-effort", "best-effort", "restricted", "single-numa-node"])
+SCOPES = st.sampled_from(["container", "pod"])
 HeldKey = tuple[str, str, str]
+DeviceOf = tuple[str, str]
+"""Resource and id."""
+
+
+class Preference(Enum):
+    """What a plugin answers that is asked what it would rather have. Rules: DM-95"""
+
+    GOOD = "as many as wanted, the last ones"
+    FOREIGN = "ids that nobody offered"
+    SHORT = "one id"
+    EMPTY = "nothing"
+    TOO_MANY = "everything twice"
+
+    def ids(self, call: CallGetPreferredAllocation) -> tuple[DeviceID, ...]:
+        free = sorted(set(call.available) - set(call.must_include), reverse=True)
+        match self:
+            case Preference.GOOD:
+                return (*call.must_include, *free)[: call.size]
+            case Preference.FOREIGN:
+                return (DeviceID("zz"), DeviceID("a"), DeviceID("b"))
+            case Preference.SHORT:
+                return tuple(free[:1])
+            case Preference.EMPTY:
+                return ()
+            case Preference.TOO_MANY:
+                return call.available * 2
+
+
+@frozen
+class Reply:
+    """What a plugin, or the disk, answers next, whatever it is asked."""
+
+    fails: bool
+    preference: Preference
+    answer: AllocateAnswer
+
+
+REPLIES = st.builds(
+    Reply, st.sampled_from([False, False, False, True]), st.sampled_from(Preference), kst.allocate_answers()
+)
+
+
+@define(eq=False)
+class Choice:
+    """Devices being chosen for one container: those taken so far are in use, and nobody has them in a record yet."""
+
+    resource: str
+    taken: frozenset[str]
+    preference: tuple[CallGetPreferredAllocation, frozenset[str]] | None = None
+    """What the plugin was asked, and what it answered."""
+    lost: set[str] = field(factory=set)
+    """What a reclaim has forgotten meanwhile: free in spite of all. Rules: DM-97"""
+
+
+@define(eq=False)
+class UnderWay:
+    """A pod under way to its verdict."""
+
+    pod: Pod
+    steps: Steps[Admission]
+    is_plain: bool
+    """Whether it came with no record, after another pod, and stayed active: then all of reuse is known from its records."""
+
+
+@define(eq=False)
+class Preparation:
+    """A container about to be created."""
+
+    pod: Pod
+    container: Container
+    steps: Steps[ContainerSpec | None]
+    has_failed_call: bool = False
+    has_turn: bool = False
+    waits_since_others: bool = False
 
 
 @define
@@ -121,10 +203,25 @@ class Plugins:
 class CoreMachine(RuleBasedStateMachine):
     """One node over several kubelet processes."""
 
-    @initialize(seed=st.integers(0, 2**16), ready=st.sampled_from([True, True, False]), lists=SEVERAL_LISTS)
-    def start(self, seed: int, ready: bool, lists: Lists) -> None:
+    @initialize(
+        seed=st.integers(0, 2**16),
+        ready=st.sampled_from([True, True, False]),
+        settings=st.builds(TopologySettings, POLICIES, SCOPES),
+        numa=st.sampled_from([(0, 1), (2, 0, 1), (0,)]),
+        lists=SEVERAL_LISTS,
+        options=OPTIONS,
+    )
+    def start(
+        self,
+        seed: int,
+        ready: bool,
+        settings: TopologySettings,
+        numa: Sequence[int],
+        lists: Lists,
+        options: PluginOptions,
+    ) -> None:
         self.order = Shuffled(seed)
-        self.bench = Bench(order=self.order, ready=ready)
+        self.bench = Bench(order=self.order, ready=ready, settings=settings, numa=numa)
         self.ready = ready
         self.now = 0.0
         self.plugins = Plugins()
@@ -135,15 +232,18 @@ class CoreMachine(RuleBasedStateMachine):
         self.closed: set[ClientID] = set()
         self.pods: dict[str, Pod] = {}
         self.active: set[str] = set()
-        self.admission: tuple[Pod, Steps[Admission]] | None = None
-        self.in_flight: tuple[str, tuple[str, ...]] | None = None
-        self.is_forgotten = False
+        self.admission: UnderWay | None = None
+        self.preparations: list[Preparation] = []
+        self.turn: UnderWay | Preparation | None = None
+        self.choice: Choice | None = None
+        self.handed_on: dict[str, set[DeviceOf]] = {}
+        self.last_allocated: str | None = None
         self.held: dict[HeldKey, frozenset[str]] = {}
-        self.leaked: set[tuple[str, str]] = set()
-        self.raced: set[tuple[str, str]] = set()
+        self.leaked: set[DeviceOf] = set()
+        self.raced: set[DeviceOf] = set()
         self.on_disk: bytes | None = None
         self.steps = 0
-        self._serve(lists)
+        self._serve(lists, options)
 
     # ------------------------------------------------------------------------------------------- registrations
 
@@ -167,20 +267,20 @@ class CoreMachine(RuleBasedStateMachine):
             after = snapshot(self.bench.state)
             assert {**after, "registrations": 0} == {**before, "registrations": 0}
 
-    @rule(resource=st.sampled_from(RESOURCES), devices=LISTS)
-    def a_plugin_serves(self, resource: ResourceName, devices: tuple[Device, ...]) -> None:
-        self._serve({resource: devices})
+    @rule(resource=st.sampled_from(RESOURCES), devices=LISTS, options=OPTIONS)
+    def a_plugin_serves(self, resource: ResourceName, devices: tuple[Device, ...], options: PluginOptions) -> None:
+        self._serve({resource: devices}, options)
 
-    def _serve(self, lists: dict[ResourceName, tuple[Device, ...]]) -> None:
+    def _serve(self, lists: Lists, options: PluginOptions) -> None:
         """Registrations and first lists in one go: what most states need to become interesting."""
         for resource, devices in lists.items():
             self._register(Registration("v1beta1", "p.sock", resource))
             for _ in range(3):
-                self._go_on(self.registering[-1], PluginOptions())
+                self._go_on(self.registering[-1], options)
             self._list(self.streams[-1], devices, written=True)
 
     @precondition(lambda self: self.registering)
-    @rule(which=st.integers(0, 9), options=kst.plugin_options(), fails=st.sampled_from([False, False, False, True]))
+    @rule(which=st.integers(0, 9), options=OPTIONS, fails=st.sampled_from([False, False, False, True]))
     def go_on_registering(self, which: int, options: PluginOptions, fails: bool) -> None:
         self._go_on(self.registering[which % len(self.registering)], options, fails=fails)
 
@@ -274,7 +374,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     # ----------------------------------------------------------------------------------------------------- pods
 
-    @precondition(lambda self: self.admission is None)
+    @precondition(lambda self: self.turn is None)
     @rule(data=st.data(), again=st.sampled_from([False, False, True]))
     def a_pod_is_admitted(self, data: st.DataObject, again: bool) -> None:
         if again and self.pods:
@@ -283,10 +383,10 @@ class CoreMachine(RuleBasedStateMachine):
             pod = data.draw(kst.pods(f"pod-{len(self.pods)}", RESOURCES, max_count=2))
         self._admit(pod)
 
-    @precondition(lambda self: self.admission is None)
-    @rule(wanted=st.lists(SMALL_PODS, min_size=1, max_size=3), answer=kst.allocate_answers(), waits=st.booleans())
+    @precondition(lambda self: self.turn is None)
+    @rule(wanted=st.lists(SMALL_PODS, min_size=1, max_size=3), reply=REPLIES, waits=st.booleans())
     def small_pods_are_admitted(
-        self, wanted: list[tuple[ResourceName, int, ContainerKind]], answer: AllocateAnswer, waits: bool
+        self, wanted: list[tuple[ResourceName, int, ContainerKind]], reply: Reply, waits: bool
     ) -> None:
         """Pods of one container, from their admission to the verdict; the last one's may be left in the middle."""
         for left, (resource, count, kind) in zip(reversed(range(len(wanted))), wanted, strict=True):
@@ -295,52 +395,39 @@ class CoreMachine(RuleBasedStateMachine):
             is_app = kind is ContainerKind.APP
             self._admit(Pod(uid, "default", PodUID(uid), () if is_app else (container,), (container,) * is_app))
             while self.admission is not None and (left or not waits):
-                self._answer_admission(answer, fails=False)
+                self._answer_allocation(self.admission, evolve(reply, fails=False))
+            if self.turn is not None:
+                break  # A preparation that waited has it now.
 
     def _admit(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
         self.active.add(pod.uid)
-        self.admission = pod, self.bench.admitting(pod)
+        has_records = any(key[0] == pod.uid for key in self.held)
+        is_plain = not has_records and self.last_allocated != pod.uid
+        self._hand_on_what_is_held(pod)
+        self.admission = self.turn = UnderWay(pod, self.bench.admitting(pod), is_plain)
         self._look_at_admission()
 
     @precondition(lambda self: self.admission is not None)
-    @rule(answer=kst.allocate_answers(), fails=st.sampled_from([False, False, False, True]))
-    def the_admission_goes_on(self, answer: AllocateAnswer, fails: bool) -> None:
-        self._answer_admission(answer, fails=fails)
-
-    def _answer_admission(self, answer: AllocateAnswer, *, fails: bool) -> None:
+    @rule(reply=REPLIES)
+    def the_admission_goes_on(self, reply: Reply) -> None:
         assert self.admission is not None
-        pod, steps = self.admission
-        match steps.effect:
-            case CallAllocate(_, ids):
-                assert self.in_flight is not None
-                resource, _ = self.in_flight
-                before = dict(self.bench.state.books)
-                steps.answer(FAILURES[1] if fails else answer)
-                if fails:
-                    self._counted_anew()
-                elif not answer.responses:
-                    # What a reclaim during the call has forgotten is free, not lost.
-                    self.leaked |= set() if self.is_forgotten else {(resource, device) for device in ids}
-                else:
-                    self._note_record(pod, resource, ids, answer, before)
-                self.in_flight = None
-            case WriteCheckpoint():
-                self._write([steps.effect], written=not fails)
-                steps.answer(CheckpointNotWritten("no space left on device") if fails else None)
-            case other:
-                pytest.fail(f"an admission asks for {other}")
-        self._look_at_admission()
+        self._answer_allocation(self.admission, reply)
 
     @precondition(lambda self: self.pods)
     @rule(data=st.data(), is_reclaimed=st.booleans())
     def a_pod_ends(self, data: st.DataObject, is_reclaimed: bool) -> None:
         with_devices = sorted({key[0] for key in self.held if key[0] in self.pods})
         uid = data.draw(st.sampled_from(with_devices or sorted(self.pods)))
-        self.active.discard(uid)
-        self.bench.remove(uid)
+        self._end_pod(uid)
         if is_reclaimed:
             self._reclaim()
+
+    def _end_pod(self, uid: str) -> None:
+        self.active.discard(uid)
+        self.bench.remove(uid)
+        if self.admission is not None and self.admission.pod.uid == uid:
+            self.admission.is_plain = False
 
     @rule()
     def devices_are_reclaimed(self) -> None:
@@ -360,42 +447,118 @@ class CoreMachine(RuleBasedStateMachine):
         self.ready = ready
         self.bench.sources_ready(ready=ready)
 
+    # -------------------------------------------------------------------------------- containers about to be created
+
     @precondition(lambda self: self.pods)
     @rule(data=st.data())
     def a_container_is_prepared(self, data: st.DataObject) -> None:
+        """Any container of any pod, known or gone, at any time: preparations overlap everything."""
         pod = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
         container = data.draw(st.sampled_from(list(pod.all_containers())))
         before = snapshot(self.bench.state)
-        steps = Steps(self.bench.manager.prepare(pod, container))
-
-        assert steps.is_over
+        one = Preparation(pod, container, self.bench.preparing(pod, container.name))
         assert snapshot(self.bench.state) == before
-        missing = [
-            name
-            for name, quantity in container.limits.items()
-            if quantity.value and self.bench.state.is_device_plugin_resource(name) and name not in self.plugins.stopped
-        ]
-        if missing:
-            assert isinstance(steps.failure, PreparationFailed)
-            assert steps.failure.text in [
-                f"endpoint not found in cache for a registered resource: {name}" for name in missing
-            ]
+        self.preparations.append(one)
+        self._look_at_preparation(one)
+
+    @precondition(lambda self: any(not each.waits_since_others for each in self.preparations))
+    @rule(which=st.integers(0, 9), reply=REPLIES)
+    def a_preparation_goes_on(self, which: int, reply: Reply) -> None:
+        ready = [each for each in self.preparations if not each.waits_since_others]
+        one = ready[which % len(ready)]
+        if not isinstance(one.steps.effect, CallPreStartContainer):
+            self._answer_allocation(one, reply)
+            return
+        before = snapshot(self.bench.state)
+        one.has_failed_call = reply.fails
+        one.steps.answer(FAILURES[0] if reply.fails else None)
+        assert snapshot(self.bench.state) == before
+        self._look_at_preparation(one)
+
+    def _look_at_preparation(self, one: Preparation) -> None:
+        """What a preparation waits for, or what it came to."""
+        uid, name, effect = one.pod.uid, one.container.name, one.steps.effect
+        match effect:
+            case CallPreStartContainer(client, ids):
+                resource = self._called(client)
+                options = self.plugins.options[resource]
+                assert options is not None
+                assert options.pre_start_required
+                assert one.container.limits[ResourceName(resource)].value
+                assert set(ids) == self.held[uid, name, resource]
+            case TakeAdmissionTurn():
+                assert uid in self.active
+                if self.turn is None:
+                    self._grant_turn(one, has_waited=False)
+                else:
+                    one.waits_since_others = True
+            case CallGetPreferredAllocation() | CallAllocate() | WriteCheckpoint():
+                assert one.has_turn
+                self._look_at_allocation(one)
+            case None:
+                self._look_at_end(one)
+            case other:
+                pytest.fail(f"a preparation asks for {other}")
+
+    def _look_at_end(self, one: Preparation) -> None:
+        if one.has_turn:
+            self._look_at_allocation(one)
+        self.preparations.remove(one)
+        if one.steps.failure is not None:
+            assert isinstance(one.steps.failure, PreparationFailed)
+            assert one.has_turn or self._may_fail(one, one.steps.failure.text)
         else:
-            has_records = any(key[:2] == (pod.uid, container.name) for key in self.held)
-            assert (steps.result is not None) == has_records
+            known = [name for name, limit in one.container.limits.items() if limit.value and name in self.plugins.healthy]
+            assert set(known) <= {*self.plugins.stopped}
+            has_records = any(key[:2] == (one.pod.uid, one.container.name) for key in self.held)
+            assert (one.steps.result is not None) == has_records
+        self._give_turn_back(one)
+
+    def _may_fail(self, one: Preparation, text: str) -> bool:
+        """Before anything is allocated late, three things can be wrong, each with a resource of the container."""
+        asked = [name for name, limit in one.container.limits.items() if limit.value]
+        if text.startswith("device plugin PreStartContainer rpc failed with err: rpc error"):
+            return one.has_failed_call
+        for name in asked:
+            is_wanted = (options := self.plugins.options.get(name)) is not None and options.pre_start_required
+            if text == f"endpoint not found in cache for a registered resource: {name}":
+                return name not in self.plugins.stopped
+            where = f"pod {one.pod.uid}, container {one.container.name}, resource {name}"
+            if text == f"no devices found allocated in local cache for {where}":
+                return is_wanted and (one.pod.uid, one.container.name, name) not in self.held
+            if text.startswith(f"device plugin PreStartContainer rpc failed with err: endpoint &{{{{{{}} {{0 0}}}} {name} "):
+                return is_wanted and self.plugins.stopped[name] is not None
+        return False
+
+    def _grant_turn(self, one: Preparation, *, has_waited: bool) -> None:
+        self.turn = one
+        one.has_turn, one.waits_since_others = True, False
+        self._hand_on_what_is_held(one.pod)
+        one.steps.answer(has_waited)
+        self._look_at_preparation(one)
+
+    def _give_turn_back(self, holder: UnderWay | Preparation) -> None:
+        """Who has waited longest has it next."""
+        if self.turn is not holder:
+            return
+        self.turn = None
+        waiting = [each for each in self.preparations if each.waits_since_others]
+        if waiting:
+            self._grant_turn(waiting[0], has_waited=True)
 
     # ------------------------------------------------------------------------------------------------- a restart
 
     @precondition(lambda self: self.steps % 5 == 0)
-    @rule(data=st.data(), lost=st.sampled_from([False, False, True]), lists=SEVERAL_LISTS)
-    def the_kubelet_restarts(self, data: st.DataObject, lost: bool, lists: Lists) -> None:
+    @rule(data=st.data(), lost=st.sampled_from([False, False, True]), lists=SEVERAL_LISTS, options=OPTIONS)
+    def the_kubelet_restarts(self, data: st.DataObject, lost: bool, lists: Lists, options: PluginOptions) -> None:
         for walk in self.registering:
             walk.close()
+        for one in self.preparations:
+            one.steps.close()
         if self.admission:
-            self.admission[1].close()
+            self.admission.steps.close()
             # The sources deliver the pod again; until then it is not known.
-            self.active.discard(self.admission[0].uid)
-            self.bench.remove(self.admission[0].uid)
+            self._end_pod(self.admission.pod.uid)
         containers = [(uid, c.name) for uid in sorted(self.active) for c in self.pods[uid].all_containers()]
         running = data.draw(st.sets(st.sampled_from(containers))) if containers else set()
         document = None if lost or self.on_disk is None else decode(self.on_disk)
@@ -414,9 +577,9 @@ class CoreMachine(RuleBasedStateMachine):
             self.held[entry.pod_uid, entry.container, entry.resource] = ids
         self.ready, self.counted, self.resource_of = False, 0, {}
         self.registering, self.streams, self.closed = [], [], set()
-        self.admission = self.in_flight = None
-        self.leaked = set()
-        self._serve(lists)
+        self.admission = self.turn = self.choice = self.last_allocated = None
+        self.preparations, self.handed_on, self.leaked = [], {}, set()
+        self._serve(lists, options)
 
     # ------------------------------------------------------------------------------------------- after every step
 
@@ -442,12 +605,18 @@ class CoreMachine(RuleBasedStateMachine):
         self._nobody_shares()
 
     def _books_agree(self) -> None:
-        """Ids in use are those recorded, those in a call, and those that a rule says are lost. Rules: DM-97, DM-102"""
-        recorded = {(resource, device) for (_, _, resource), ids in self.held.items() for device in ids}
-        taken = {(resource, device) for resource, ids in self.bench.state.books.in_use.items() for device in ids}
-        calling = {(self.in_flight[0], device) for device in self.in_flight[1]} if self.in_flight else set()
-        assert taken - recorded <= calling | self.leaked
+        """Ids in use are those recorded, those being chosen, and those that a rule says are lost. Rules: DM-97, DM-102"""
+        recorded, taken = self._recorded(), self._taken()
+        chosen = {(self.choice.resource, device) for device in self.choice.taken} if self.choice else set()
+        assert taken - recorded <= chosen | self.leaked
+        assert self.leaked <= taken - recorded
         assert recorded - taken <= self.raced
+
+    def _recorded(self) -> set[DeviceOf]:
+        return {(resource, device) for (_, _, resource), ids in self.held.items() for device in ids}
+
+    def _taken(self) -> set[DeviceOf]:
+        return {(resource, device) for resource, ids in self.bench.state.books.in_use.items() for device in ids}
 
     def _nobody_shares(self) -> None:
         holders: dict[tuple[str, str], set[str]] = {}
@@ -477,53 +646,212 @@ class CoreMachine(RuleBasedStateMachine):
         for key in gone:
             del self.held[key]
         self._counted_anew()
-        if self.in_flight:
-            self.is_forgotten = True
-            self.raced |= {(self.in_flight[0], device) for device in self.in_flight[1]}
+        if self.choice:
+            lost = {device for device in self.choice.taken if (self.choice.resource, device) not in self._recorded()}
+            self.choice.lost |= lost
+            self.raced |= {(self.choice.resource, device) for device in lost}
 
-    def _note_record(
-        self, pod: Pod, resource: str, ids: tuple[str, ...], answer: AllocateAnswer, before: dict[Any, Any]
-    ) -> None:
+    def _hand_on_what_is_held(self, pod: Pod) -> None:
+        """Init containers of the pod that were allocated before hand on once more. Rules: DM-86"""
+        handed = self.handed_on.setdefault(pod.uid, set())
+        for container in pod.init_containers:
+            if container.kind is ContainerKind.INIT:
+                for resource in RESOURCES:
+                    handed |= {(resource, id_) for id_ in self.held.get((pod.uid, container.name, resource), ())}
+
+    def _called(self, client: ClientID) -> ResourceName:
+        """The resource whose plugin is called: it has to be the current one, and to be there."""
+        resource = self.resource_of[client]
+        assert self.plugins.caller[resource] == client
+        assert self.plugins.stopped[resource] is None
+        return resource
+
+    # ---------------------------------------------------------------------- allocations, at admission or late, in turn
+
+    def _answer_allocation(self, walk: UnderWay | Preparation, reply: Reply) -> None:
+        """The plugin, or the disk, answers whoever has the turn."""
+        assert self.turn is walk
+        steps, effect = walk.steps, walk.steps.effect
+        match effect:
+            case CallGetPreferredAllocation():
+                assert self.choice is not None
+                ids = reply.preference.ids(effect)
+                self.choice.preference = effect, frozenset(ids)
+                if reply.fails:
+                    self._leak(self.choice)
+                    self.choice = None
+                steps.answer(FAILURES[0] if reply.fails else ids)
+            case CallAllocate():
+                self._answer_allocate(walk, reply)
+            case WriteCheckpoint():
+                self._write([effect], written=not reply.fails)
+                steps.answer(CheckpointNotWritten("no space left on device") if reply.fails else None)
+            case other:
+                pytest.fail(f"an allocation asks for {other}")
+        if isinstance(walk, Preparation):
+            self._look_at_preparation(walk)
+        else:
+            self._look_at_admission()
+
+    def _answer_allocate(self, walk: UnderWay | Preparation, reply: Reply) -> None:
+        choice, self.choice = self.choice, None
+        assert choice is not None
+        before = dict(self.bench.state.books)
+        if reply.fails:
+            walk.steps.answer(FAILURES[1])
+            self._counted_anew()
+        elif not reply.answer.responses:
+            self._leak(choice)
+            walk.steps.answer(reply.answer)
+        else:
+            walk.steps.answer(reply.answer)
+            self._note_record(walk.pod, choice, reply.answer, before)
+
+    def _leak(self, choice: Choice) -> None:
+        """What was chosen stays in use, but for what a reclaim has forgotten and what an init container has. Rules: DM-102"""
+        chosen = {(choice.resource, device) for device in choice.taken - choice.lost}
+        self.leaked |= chosen - self._recorded()
+
+    def _note_record(self, pod: Pod, choice: Choice, answer: AllocateAnswer, before: dict[Any, Any]) -> None:
         """Exactly one record is new: for a container of the pod that asks for so many."""
-        books = {key: record for key, record in self.bench.state.books if key[0] == pod.uid or key in before}
-        new = {key: record for key, record in books.items() if before.get(key) is not record}
+        new = {key: record for key, record in self.bench.state.books if before.get(key) is not record}
+        if not new:
+            # The pod is over, and the next of its containers has reclaimed what this one got.
+            assert pod.uid not in self.active
+            assert self.ready
+            self._counted_anew()
+            return
         (((uid, name, of), record),) = new.items()
         container = pod.container(name)
-        assert (uid, of) == (pod.uid, resource)
+        assert (uid, of) == (pod.uid, choice.resource)
         assert container is not None
-        assert container.limits[resource].value == len(ids)
-        assert record.ids == set(ids)
+        assert container.limits[of].value == len(choice.taken)
+        assert record.ids == choice.taken
         assert record.response == answer.responses[0]
-        self.held[uid, name, of] = frozenset(ids)
+        self.held[uid, name, of] = choice.taken
+        if container.kind is ContainerKind.INIT:
+            self.handed_on[uid] |= {(of, device) for device in choice.taken}
 
     def _look_at_admission(self) -> None:
-        """A reclaim may have come before a choice; then the choice has to be of free and healthy devices."""
         assert self.admission is not None
-        pod, steps = self.admission
-        self._released(self.held.keys() - {key for key, _ in self.bench.state.books})
-        if isinstance(steps.effect, CallAllocate):
-            client, ids = steps.effect.client, steps.effect.device_ids
-            resource = self.resource_of[client]
-            assert self.plugins.caller[resource] == client
-            assert self.plugins.stopped[resource] is None
-            assert len(set(ids)) == len(ids) > 0
-            assert set(ids) <= self.plugins.healthy[resource]
-            held = {(of, device) for (_, _, of), held in self.held.items() for device in held}
-            assert not ({(resource, device) for device in ids} & (held - self.raced))
-            assert not ({(resource, device) for device in ids} & self.leaked)
-            self.in_flight, self.is_forgotten = (resource, ids), False
+        one = self.admission
+        pod, steps = one.pod, one.steps
+        self._look_at_allocation(one)
         if not steps.is_over:
             return
         self.admission = None
         if isinstance(steps.result, Rejected):
             self.active.discard(pod.uid)
-            if "has been stopped" in steps.result.message:
-                self._counted_anew()
+            policy = self.bench.settings.policy if self.bench.settings else "none"
+            may_refuse = policy in ("restricted", "single-numa-node")
+            assert steps.result.reason != "TopologyAffinityError" or may_refuse
+        else:
+            assert steps.result == Admitted()
+            for (uid, name, of), held_ids in self.held.items():
+                if uid == pod.uid and (container := pod.container(name)) is not None:
+                    assert len(held_ids) == container.limits[of].value
+            if one.is_plain:
+                self._reuse_is_right(pod)
+        self._give_turn_back(one)
+
+    def _look_at_allocation(self, one: UnderWay | Preparation) -> None:
+        """A reclaim may have come before a choice; then the choice has to be of free and healthy devices."""
+        self._released(self.held.keys() - {key for key, _ in self.bench.state.books})
+        match one.steps.effect:
+            case CallGetPreferredAllocation():
+                self._look_at_question(one.pod, one.steps.effect)
+            case CallAllocate():
+                self._look_at_choice(one.pod, one.steps.effect)
+        if not one.steps.is_over:
+            self.last_allocated = one.pod.uid
             return
-        assert steps.result == Admitted()
-        for (uid, name, of), held_ids in self.held.items():
-            if uid == pod.uid and (container := pod.container(name)) is not None:
-                assert len(held_ids) == container.limits[of].value
+        text = _told(one.steps)
+        if "unknown Device Plugin" in text or ("has been stopped" in text and "GetPreferred" not in text):
+            self.choice = None
+            self._counted_anew()
+        if text:
+            self._leaked_unasked(one.pod, text)
+        if "TopologyAffinityError" not in text and any(True for _ in one.pod.all_containers()):
+            self.last_allocated = one.pod.uid
+
+    def _leaked_unasked(self, pod: Pod, text: str) -> None:
+        """Aligned ids were taken, and then there was nobody to ask for the rest. Rules: DM-92, DM-96, DM-102"""
+        news = self._taken() - self._recorded() - self.leaked
+        if not news:
+            return
+        ((resource,),) = [{of for of, _ in news}]
+        nobody = f"endpoint not found in cache for a registered resource: {resource}"
+        assert nobody in text or "GetPreferredAllocation rpc failed with err: endpoint" in text
+        assert all(self.plugins.devices[resource][device].numa_nodes for _, device in news)
+        assert len(news) < max(c.limits[resource].value for c in pod.all_containers() if resource in c.limits)
+        self.leaked |= news
+
+    def _look_at_question(self, pod: Pod, call: CallGetPreferredAllocation) -> None:
+        """Only a plugin that wants to be asked is, of what is free or taken already. Rules: DM-93, DM-94"""
+        resource = self._called(call.client)
+        options = self.plugins.options[resource]
+        assert options is not None
+        assert options.get_preferred_allocation_available
+        offered, taken = frozenset(call.available), frozenset(call.must_include)
+        assert len(offered) == len(call.available) >= call.size > len(taken) == len(call.must_include)
+        assert taken <= offered
+        assert any(c.limits[resource].value == call.size for c in pod.all_containers() if resource in c.limits)
+        free = self.plugins.healthy[resource] - {device for of, device in self._taken() if of == resource}
+        assert offered - taken <= free
+        if self.bench.settings is None or self.bench.settings.policy == "none":
+            assert offered - taken == free
+        self._look_at_taken(pod, resource, taken)
+        self.choice = Choice(resource, taken)
+
+    def _look_at_choice(self, pod: Pod, call: CallAllocate) -> None:
+        """Free and healthy devices, or such as the pod's init containers had; of those offered, if the plugin was asked."""
+        resource, ids = self._called(call.client), frozenset(call.device_ids)
+        assert len(call.device_ids) == len(ids) > 0
+        before = self.choice
+        if before is None or before.preference is None:
+            self._look_at_taken(pod, resource, ids)
+            self.choice = Choice(resource, ids)
+            return
+        question, answer = before.preference
+        assert resource == before.resource
+        assert before.taken <= ids <= set(question.available)
+        assert len(ids) == question.size
+        preferred = answer & (set(question.available) - before.taken)
+        assert len(preferred & ids) == min(len(preferred), question.size - len(before.taken))
+        before.taken, before.preference = ids, None
+
+    def _look_at_taken(self, pod: Pod, resource: str, ids: frozenset[str]) -> None:
+        own = {device for of, device in self.handed_on[pod.uid] if of == resource}
+        others = {d for (uid, _, of), held in self.held.items() if (uid, of) != (pod.uid, resource) for d in held if of == resource}
+        raced = {device for of, device in self.raced if of == resource}
+        leaked = {device for of, device in self.leaked if of == resource}
+        assert not ids & (others - raced)
+        assert not ids & leaked
+        assert ids - own <= self.plugins.healthy[resource]
+        kept = {
+            device
+            for (uid, name, of), held in self.held.items()
+            if (uid, of) == (pod.uid, resource) and pod.container(name) in pod.containers
+            for device in held
+        }
+        assert not ids & (kept - raced)
+
+    def _reuse_is_right(self, pod: Pod) -> None:
+        """Each container took what it could of what was handed on, and handed on or kept it. Rules: DM-86, DM-87"""
+        for resource in RESOURCES:
+            handed: frozenset[str] = frozenset()
+            for container in pod.all_containers():
+                ids = self.held.get((pod.uid, container.name, resource), frozenset())
+                assert len(ids & handed) == min(len(ids), len(handed))
+                handed = handed | ids if container.kind is ContainerKind.INIT else handed - ids
+            assert self.bench.reusable(pod.uid, resource) == handed
+
+
+def _told(steps: Steps[Any]) -> str:
+    """What went wrong with a walk that is over; empty if nothing did."""
+    if steps.failure is not None:
+        return str(steps.failure)
+    return f"{steps.result.reason}: {steps.result.message}" if isinstance(steps.result, Rejected) else ""
 
 
 # Five thousand steps pass in some seconds; a failure takes its time to become small.

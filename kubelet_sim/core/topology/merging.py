@@ -75,5 +75,6 @@ def best_count(lists: HintLists) -> int:
 def only_single_nodes(lists: HintLists) -> list[list[Hint]]:
     """What `single-numa-node` looks at: preferred hints of one node, or of no mask. Rules: TM-19"""
     return [
-        [hint for hint in hints if hint.is_preferred and (hint.mask is None or width(hint.mask) == 1)] for hints in lists
+        [hint for hint in hints if hint.is_preferred and (hint.mask is None or width(hint.mask) == 1)]
+        for hints in lists
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -14,7 +15,10 @@ import attrs
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
+    CallGetPreferredAllocation,
+    CallPreStartContainer,
     Effect,
+    TakeAdmissionTurn,
     Walk,
     WriteCheckpoint,
 )
@@ -33,7 +37,10 @@ from kubelet_sim.core.facts import (
 )
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
+from kubelet_sim.core.reuse import ReuseTable
 from kubelet_sim.core.state import State
+from kubelet_sim.core.topology.affinities import Affinities
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.admission import Admission, Rejected
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -43,7 +50,7 @@ from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
 from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginOptions, Registration
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
-from kubelet_sim.model.response import ContainerResponse
+from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.transcript import Decision, Level
 
@@ -52,6 +59,9 @@ T = TypeVar("T")
 
 DEV = ResourceName("example.com/dev")
 NIC = ResourceName("vendor.io/nic")
+PREFERS = PluginOptions(get_preferred_allocation_available=True)
+PRE_STARTS = PluginOptions(pre_start_required=True)
+BOOM = RpcFailed("Unknown", "boom")
 GONE_S = 300.0
 """The grace period, as the specification gives it. Rules: DM-70"""
 
@@ -176,6 +186,10 @@ def fine(effect: Effect[Any]) -> Any:
             return PluginOptions()
         case CallAllocate(_, ids):
             return AllocateAnswer((grant(*ids),))
+        case CallGetPreferredAllocation():
+            return ()
+        case TakeAdmissionTurn():
+            return False
         case _:
             return None
 
@@ -230,9 +244,26 @@ def pod(name: str, limits: Mapping[str, str | int] | None = None) -> Pod:
     return pod_of(name, container("main", limits))
 
 
+def init(name: str, limits: Mapping[str, str | int] | None = None) -> Container:
+    """An init container that runs to its end."""
+    return container(name, limits, kind=ContainerKind.INIT)
+
+
+def sidecar(name: str, limits: Mapping[str, str | int] | None = None) -> Container:
+    """An init container that stays."""
+    return container(name, limits, kind=ContainerKind.SIDECAR)
+
+
 def pod_of(name: str, *containers: Container, init: Sequence[Container] = ()) -> Pod:
-    """A pod; its uid is its name."""
-    return Pod(name, "default", PodUID(name), init_containers=tuple(init), containers=containers)
+    """A pod; its uid is its name. Init containers and sidecars among `containers` come first, in their order."""
+    early = [*init, *(each for each in containers if each.kind is not ContainerKind.APP)]
+    apps = [each for each in containers if each.kind is ContainerKind.APP]
+    return Pod(name, "default", PodUID(name), init_containers=tuple(early), containers=tuple(apps))
+
+
+def topology(policy: str, scope: str = "container", **options: str) -> TopologySettings:
+    """Settings of the topology manager; an option is written with `_` for `-`."""
+    return TopologySettings(policy, scope, {name.replace("_", "-"): value for name, value in options.items()})
 
 
 class Bench:
@@ -245,9 +276,15 @@ class Bench:
         node: NodeObject | None = None,
         machine: Mapping[str, Quantity] = DEFAULT_MACHINE,
         ready: bool = True,
+        settings: TopologySettings | None = None,
+        numa: Sequence[int] = (0,),
     ) -> None:
         self.notes = Notes()
-        self.manager = DeviceManager(V1_36, self.notes, order=order, node=node, machine=machine)
+        self.settings, self.numa = settings, tuple(numa)
+        nodes = tuple(map(NumaNodeInfo, self.numa))
+        self.manager = DeviceManager(
+            V1_36, self.notes, order=order, node=node, machine=machine, topology=settings, numa=nodes
+        )
         self.manager.apply(SourcesReadyChanged(ready))
         if node is None:
             self.round()  # As at the registration with the API server: a node without it has room for no pod.
@@ -270,9 +307,11 @@ class Bench:
         listed = tuple(dev(device) if isinstance(device, str) else device for device in devices)
         return self.manager.apply(DevicesListed(client, listed))
 
-    def serve(self, *devices: Device | str, resource: str = DEV) -> ClientID:
+    def serve(
+        self, *devices: Device | str, resource: str = DEV, options: PluginOptions | None = None
+    ) -> ClientID:
         """Register and list."""
-        client = self.register(resource)
+        client = self.register(resource, options)
         self.list(client, *devices)
         return client
 
@@ -300,6 +339,12 @@ class Bench:
         """The verdict."""
         return drive(self.manager.admit(wanted), answers)
 
+    def preparing(self, wanted: Pod, which: str = "main") -> Steps[ContainerSpec | None]:
+        """A preparation of one container that waits for its first answer, or is over."""
+        found = wanted.container(which)
+        assert found is not None
+        return Steps(self.manager.prepare(wanted, found))
+
     def refusal(self, wanted: Pod, answers: Answers | None = None) -> str:
         """The error text of an allocation that fails, taken out of its wrapping."""
         verdict = self.admit(wanted, answers)
@@ -325,6 +370,10 @@ class Bench:
         record = self.state.books.record(PodUID(pod_name), ContainerName(container_name), ResourceName(resource))
         return None if record is None else set(record.ids)
 
+    def reusable(self, pod_name: str, resource: str = DEV) -> set[str]:
+        """The ids that the next container of the pod may take over."""
+        return set(self.state.reuse.of(PodUID(pod_name), ResourceName(resource)))
+
     def in_use(self, resource: str = DEV) -> set[str] | None:
         """The ids in use; `None` if the name is no key."""
         found = self.state.books.in_use.get(ResourceName(resource))
@@ -340,7 +389,7 @@ class Bench:
         order: Order | None = None,
     ) -> Bench:
         """The next kubelet process, on the node object and the pods of this one; `None`: its checkpoint is lost."""
-        after = Bench(node=self.state.node, ready=ready, order=order)
+        after = Bench(node=self.state.node, ready=ready, order=order, settings=self.settings, numa=self.numa)
         names = frozenset((PodUID(uid), ContainerName(name)) for uid, name in running)
         after.manager.apply(RuntimeListed(names))
         for known in self.state.active_pods.values():
@@ -365,6 +414,25 @@ def restored(document: CheckpointDocument, at_s: float = 0.0) -> CheckpointResto
     return CheckpointRestored(entries, tuple(map(ResourceName, document.registered or ())), at_s)
 
 
+def calls(steps: Steps[Any]) -> list[tuple[str, ...]]:
+    """The ids of each Allocate call so far, sorted."""
+    return [tuple(sorted(effect.device_ids)) for effect in steps.seen if isinstance(effect, CallAllocate)]
+
+
+def asked(steps: Steps[Any]) -> list[tuple[set[str], set[str], int]]:
+    """Each GetPreferredAllocation call so far: what is available, what must be included, how many."""
+    return [
+        (set(effect.available), set(effect.must_include), effect.size)
+        for effect in steps.seen
+        if isinstance(effect, CallGetPreferredAllocation)
+    ]
+
+
+def pre_started(steps: Steps[Any]) -> list[set[str]]:
+    """The ids of each PreStartContainer call so far."""
+    return [set(effect.device_ids) for effect in steps.seen if isinstance(effect, CallPreStartContainer)]
+
+
 def written(effects: Iterable[Effect[Any]]) -> list[CheckpointDocument]:
     """The checkpoints among the effects."""
     return [effect.document for effect in effects if isinstance(effect, WriteCheckpoint)]
@@ -382,4 +450,6 @@ def snapshot(state: State) -> dict[str, Any]:
 def _copy(table: object) -> object:
     if isinstance(table, dict):
         return {key: _copy(value) for key, value in table.items()}
+    if isinstance(table, ReuseTable | Affinities):
+        return deepcopy(table)
     return set(table) if isinstance(table, set) else table
