@@ -30,7 +30,7 @@ class State:
     clients: dict[ResourceName, ClientID] = field(factory=dict)
     """At most one client a resource: whom the end of *any* stream of that resource disconnects. Rules: DM-26, DM-33"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
-    """Every client of this kubelet process, replaced and lost ones included."""
+    """Clients that register, have a stream, or are an endpoint's; those that are over are forgotten."""
     streams: set[ClientID] = field(factory=set)
     """Clients whose ListAndWatch stream is open."""
     endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
@@ -51,6 +51,13 @@ class State:
     """Register calls by resource name as sent, refused ones included. Rules: DM-21"""
     next_client: int = 1
     # The reuse table (devicesToReuse) and the affinities of the topology manager find their place here, with admission.
+
+    def forget_client(self, client: ClientID) -> None:
+        """A client has no stream (any more): unless it is still an endpoint's, nothing will come of it."""
+        resource = self.resource_of.get(client)
+        endpoint = self.endpoints.get(resource) if resource is not None else None
+        if endpoint is None or endpoint.client != client:
+            self.resource_of.pop(client, None)
 
     def is_device_plugin_resource(self, name: str) -> bool:
         """Whether the device manager handles a limit of that name at all. Rules: DM-83"""

@@ -17,7 +17,7 @@ from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
@@ -153,6 +153,22 @@ class SyncNode:
 
         async def look() -> NodeSnapshot:
             return self.node.status()
+
+        return self.run(look())
+
+    def events(self) -> tuple[EventView, ...]:
+        """What the kubelet has told the API server of."""
+
+        async def look() -> tuple[EventView, ...]:
+            return self.node.events()
+
+        return self.run(look())
+
+    def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
+        """A pod with its status, as the API would show it."""
+
+        async def look() -> dict[str, Any]:
+            return self.node.pod(name, namespace)
 
         return self.run(look())
 
