@@ -73,8 +73,9 @@ def kubelet(make_kubelet: MakeKubelet, manual_clock: ManualClock) -> SyncNode:
 
 @pytest.fixture
 def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
-    """Start plugins that do as they are told: `fake_plugin("example.com/dev", devices=["a", "b"])`, registered with
-    `kubelet` and listed when the call returns; each is stopped when the test ends.
+    """Start plugins that do as they are told: `fake_plugin("example.com/dev", devices=["a", "b"])`.
+
+    Each is registered with `kubelet` and listed when the call returns, and stopped when the test ends.
     """
     from kubelet_sim.testing.fake_plugin import FakePlugin
 

@@ -28,8 +28,8 @@ Made by `tools/generate_cli_page.py` from the commands themselves; `--help` of e
 | exit code | meaning |
 |---|---|
 | 0 | clean |
-| 1 | findings: what was waited for did not come |
-| 2 | misuse: arguments, a manifest, a root directory that cannot be used, a pod that is not there |
+| 1 | findings: what was waited for did not come, a story failed |
+| 2 | misuse: arguments, a manifest, a story, a root directory that cannot be used, a pod that is not there |
 | 3 | could not run: no node at the root, a socket or a namespace that cannot be had |
 | 130 | Ctrl-C |
 
@@ -43,8 +43,16 @@ of your own.
 def page() -> str:
     """The whole page."""
     parts = [INTRODUCTION]
-    parts.extend("\n".join(section(name, command)) + "\n" for name, command in cli.commands.items())
+    parts.extend("\n".join(section(name, command)) + "\n" for name, command in commands(cli))
     return "\n".join(parts)
+
+
+def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its whole name; a group comes before its own commands."""
+    for name, command in group.commands.items():
+        yield prefix + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix}{name} ")
 
 
 def section(name: str, command: click.Command) -> Iterator[str]:

@@ -1,5 +1,6 @@
-"""Names for the shell's completion, asked of the running node. A shell that waits is worse than one that knows nothing:
-every failure, and a node that does not answer at once, is no name.
+"""Names for the shell's completion, asked of the running node.
+
+A shell that waits is worse than one that knows nothing: every failure, and a node that does not answer at once, is no name.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, An
 
 
 def _limits(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    spec = manifest["spec"]
+    spec = manifest.get("spec") or {}
     listed = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     return {each["name"]: dict((each.get("resources") or {}).get("limits") or {}) for each in listed}
 

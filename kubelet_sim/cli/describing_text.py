@@ -67,10 +67,13 @@ def _spec(spec: Document | None) -> list[str]:
     if spec is None:
         return ["<not created yet>"]
     lines = [f"env {name}={value}" for name, value in spec["envs"].items()]
-    for each in spec["mounts"]:
-        lines.append(f"mount {each['host_path']} -> {each['container_path']} ({'ro' if each['read_only'] else 'rw'})")
-    for each in spec["devices"]:
-        lines.append(f"device {each['host_path']} -> {each['container_path']} ({each['permissions']})")
+    lines += [
+        f"mount {each['host_path']} -> {each['container_path']} ({'ro' if each['read_only'] else 'rw'})"
+        for each in spec["mounts"]
+    ]
+    lines += [
+        f"device {each['host_path']} -> {each['container_path']} ({each['permissions']})" for each in spec["devices"]
+    ]
     lines += [f"annotation {name}: {value}" for name, value in spec["annotations"].items()]
     lines += [f"CDI device {name}" for name in spec["cdi_devices"]]
     return [escape_terminal(line) for line in lines] or ["<nothing>"]

@@ -113,11 +113,14 @@ class LiveView:
         if first is None:  # the node could not start: the terminal stays as it is
             return
         changes = DeviceChanges()
-        stream = cast("IO[str]", _Screen(self._write))
+        screen = _Screen(self._write)
+        stream = cast("IO[str]", screen)
         console = Console(file=stream, force_terminal=True, markup=False, emoji=False, highlight=False)
         live = Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
-        with contextlib.suppress(OSError, ValueError), live:
+        with live:
             for look in chain([first], looks):
+                if screen.is_gone:
+                    return
                 seen = evolve(look, changes=changes.see(look.snapshot))
                 live.update(picture(seen, console.height), refresh=True)
                 time.sleep(PERIOD_S)
@@ -135,16 +138,24 @@ class LiveView:
 
 
 class _Screen(io.TextIOBase):
-    """A stream that writes at once, past the buffers and locks of Python's own."""
+    """A stream that writes at once, past the buffers and locks of Python's own.
+
+    A terminal that is gone is no error here: rich would end the process for it.
+    """
 
     encoding = "utf-8"
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         super().__init__()
         self._out = write
+        self.is_gone = False
 
     def write(self, text: str) -> int:
-        self._out(text.encode("utf-8", "backslashreplace"))
+        if not self.is_gone:
+            try:
+                self._out(text.encode("utf-8", "backslashreplace"))
+            except OSError:
+                self.is_gone = True
         return len(text)
 
     def isatty(self) -> bool:

@@ -8,7 +8,9 @@ import sys
 import click
 
 from kubelet_sim import __version__
+from kubelet_sim.cli.completion import completion
 from kubelet_sim.cli.demo import demo
+from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.group import Commands
 from kubelet_sim.cli.node import advance, restart, trace
@@ -16,6 +18,8 @@ from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
 from kubelet_sim.cli.pods import apply, container_spec, delete, wait
 from kubelet_sim.cli.run import run
+from kubelet_sim.cli.scenario import scenario
+from kubelet_sim.cli.standin import plugin
 
 PROGRAM = "kubelet-sim"
 
@@ -37,14 +41,31 @@ def cli(ctx: click.Context) -> None:
     Run a plugin:    kubelet-sim exec -- ./my-plugin
     Run a pod:       kubelet-sim apply -f pod.yaml
     See its devices: kubelet-sim container-spec my-pod
+    No plugin yet?   kubelet-sim plugin --resource example.com/dev
 
-    Exit codes: 0 clean, 1 findings (a wait that was not met), 2 misuse, 3 could not run.
+    Exit codes: 0 clean, 1 findings (a wait that was not met, a story that failed), 2 misuse, 3 could not run.
     """  # noqa: D301 - `\b` is for click: the lines stay as they are
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run, exec_, apply, wait, get, container_spec, delete, restart, advance, trace):
+for _command in (
+    demo,
+    run,
+    exec_,
+    plugin,
+    apply,
+    wait,
+    get,
+    describe,
+    container_spec,
+    delete,
+    restart,
+    advance,
+    trace,
+    scenario,
+    completion,
+):
     cli.add_command(_command)
 
 

@@ -43,7 +43,7 @@ from kubelet_sim.cli.text import escape_terminal
 )
 @click.option("--plain", is_flag=True, help="Lines instead of the live view, on a terminal too.")
 @common
-def run(
+def run(  # noqa: PLR0913 - options
     *,
     root: Path | None,
     numa: int,

@@ -25,7 +25,9 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
     answer = _answer(state, fact.at_s)
     for resource in answer.deleted:
         # Neither the device table nor the books are touched. Rules: DM-47
-        state.endpoints.pop(resource, None)
+        endpoint = state.endpoints.pop(resource, None)
+        if endpoint is not None and endpoint.client is not None and endpoint.client not in state.streams:
+            state.forget_client(endpoint.client)
         state.healthy.pop(resource, None)
         state.unhealthy.pop(resource, None)
         context.warn("DM-47 DM-62", resource, "its plugin was gone for more than 5 minutes: the resource is removed")

@@ -78,6 +78,7 @@ def _connecting(context: Context, client: ClientID, request: Registration) -> Wa
         # The connection that was made stays open: nobody closes it. Rules: DM-36
         text, rule = f"failed to get device plugin options: {failure}", "DM-29"
     _forget_client(context, client, request.resource)
+    context.state.forget_client(client)
     context.warn(rule, request.resource, f"Register refused: {text}")
     raise RegistrationRefused(text, rule=rule)
 
@@ -91,8 +92,10 @@ def _forget_client(context: Context, client: ClientID, resource: ResourceName) -
 
 def _connect(context: Context, client: ClientID, resource: ResourceName, options: PluginOptions) -> None:
     """Rules: DM-26, DM-28, DM-48"""
-    table = context.state.endpoints
-    table[resource] = endpoints.connected(table.get(resource), resource, client, options)
+    table, before = context.state.endpoints, context.state.endpoints.get(resource)
+    table[resource] = endpoints.connected(before, resource, client, options)
+    if before is not None and before.client is not None and before.client not in context.state.streams:
+        context.state.forget_client(before.client)
     context.say(
         "DM-26 DM-28",
         resource,

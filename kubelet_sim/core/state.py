@@ -33,7 +33,7 @@ class State:
     clients: dict[ResourceName, ClientID] = field(factory=dict)
     """At most one client a resource: whom the end of *any* stream of that resource disconnects. Rules: DM-26, DM-33"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
-    """Every client of this kubelet process, replaced and lost ones included."""
+    """Clients that register, have a stream, or are an endpoint's; those that are over are forgotten."""
     streams: set[ClientID] = field(factory=set)
     """Clients whose ListAndWatch stream is open."""
     endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
@@ -56,6 +56,13 @@ class State:
     reuse: ReuseTable = field(factory=ReuseTable)
     affinities: Affinities = field(factory=Affinities)
     """The hint that each container ended up with; not restored by a kubelet start. Rules: DM-145, TM-45"""
+
+    def forget_client(self, client: ClientID) -> None:
+        """A client has no stream (any more): unless it is still an endpoint's, nothing will come of it."""
+        resource = self.resource_of.get(client)
+        endpoint = self.endpoints.get(resource) if resource is not None else None
+        if endpoint is None or endpoint.client != client:
+            self.resource_of.pop(client, None)
 
     def is_device_plugin_resource(self, name: str) -> bool:
         """Whether the device manager handles a limit of that name at all. Rules: DM-83"""

@@ -56,6 +56,7 @@ def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
     context.say("DM-42", resource, f"ListAndWatch of client {fact.client} ended {how}; it is not opened again")
     current = state.clients.pop(resource, None)
     if current is None:
+        state.forget_client(fact.client)
         context.say(
             "DM-35", resource, f"no client is registered under the name, so the end of {fact.client} is not noticed"
         )
@@ -66,6 +67,7 @@ def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
     endpoint = state.endpoints.get(resource)
     if endpoint is not None:
         state.endpoints[resource] = endpoints.disconnected(endpoint, fact.at_s)
+    state.forget_client(fact.client)
     return Applied(None, (CloseConnection(current),))
 
 

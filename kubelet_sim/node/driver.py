@@ -300,8 +300,8 @@ class Driver:
         state = self._manager.state
         endpoint = state.endpoints.get(link.resource)
         is_known = link.client in (state.clients.get(link.resource), endpoint.client if endpoint else None)
-        is_over = link.has_failed or (link.was_connected and not link.has_stream)
-        return link.is_closed or (is_over and not is_known)
+        is_over = link.is_closed or link.has_failed or (link.was_connected and not link.has_stream)
+        return is_over and not is_known
 
     async def _read(self, link: Link) -> None:
         """Read a stream to its end; every message is dealt with before the next one is taken. Rules: DM-42, DM-60"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
@@ -87,7 +87,7 @@ class Node:
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
 
-    async def __aenter__(self) -> Node:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 

@@ -89,6 +89,6 @@ def _resource_statuses(resources: Mapping[ResourceName, Mapping[DeviceID, str]])
 
 
 def _images(pod: Pod) -> dict[str, str]:
-    spec = pod.manifest.get("spec", {})
+    spec = pod.manifest.get("spec") or {}
     listed = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     return {each["name"]: each.get("image") or "" for each in listed}

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
@@ -17,7 +17,7 @@ from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
@@ -29,30 +29,14 @@ T = TypeVar("T")
 class _BackgroundLoop:
     """One event loop in a thread, for as many nodes as want it."""
 
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-    _shared: ClassVar[_BackgroundLoop | None] = None
-
     def __init__(self) -> None:
+        self.user_count = 0
         self._loop = asyncio.new_event_loop()
-        self._users = 0
         self._thread = threading.Thread(target=self._loop.run_forever, name="kubelet-sim", daemon=True)
         self._thread.start()
 
-    @classmethod
-    def acquire(cls) -> _BackgroundLoop:
-        """The loop that is there, or a new one."""
-        with cls._lock:
-            cls._shared = cls._shared or cls()
-            cls._shared._users += 1
-            return cls._shared
-
-    def release(self) -> None:
-        """End it when nobody uses it any more."""
-        with self._lock:
-            self._users -= 1
-            if self._users:
-                return
-            type(self)._shared = None
+    def close(self) -> None:
+        """End the thread, and the loop with it."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -62,6 +46,33 @@ class _BackgroundLoop:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something there and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class _Shared:
+    """The loop that all nodes of this process share, while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: _BackgroundLoop | None = None
+
+    def acquire(self) -> _BackgroundLoop:
+        """The loop that is there, or a new one."""
+        with self._lock:
+            self._loop = self._loop or _BackgroundLoop()
+            self._loop.user_count += 1
+            return self._loop
+
+    def release(self, loop: _BackgroundLoop) -> None:
+        """End it when nobody uses it any more."""
+        with self._lock:
+            loop.user_count -= 1
+            if loop.user_count:
+                return
+            self._loop = None
+        loop.close()
+
+
+_SHARED = _Shared()
 
 
 class SyncNode:
@@ -97,7 +108,7 @@ class SyncNode:
         """Start the node; nothing is left behind if that fails."""
         if self._loop is not None:
             raise UsageError("the node is started already")
-        self._loop = _BackgroundLoop.acquire()
+        self._loop = _SHARED.acquire()
         try:
             self._node = self._loop.run(self._started())
         except BaseException:
@@ -156,6 +167,22 @@ class SyncNode:
 
         return self.run(look())
 
+    def events(self) -> tuple[EventView, ...]:
+        """What the kubelet has told the API server of."""
+
+        async def look() -> tuple[EventView, ...]:
+            return self.node.events()
+
+        return self.run(look())
+
+    def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
+        """A pod with its status, as the API would show it."""
+
+        async def look() -> dict[str, Any]:
+            return self.node.pod(name, namespace)
+
+        return self.run(look())
+
     def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
         """The first snapshot that fulfils the condition, which is called in the loop's thread."""
         return self.run(self.node.wait_for(condition, timeout_s))
@@ -205,4 +232,4 @@ class SyncNode:
     def _release(self) -> None:
         loop, self._loop, self._node = self._loop, None, None
         if loop is not None:
-            loop.release()
+            _SHARED.release(loop)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attrs import define
+from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
@@ -41,13 +41,17 @@ class StoryFile:
     is_json: bool
     indent: int | None
     """Of JSON; `None`: on one line."""
+    is_ascii: bool
+    """Whether it had no other characters, and shall have none."""
 
     @classmethod
     def read(cls, text: str, source: str) -> StoryFile:
         """The file's documents. Raises `UsageError` for text that is neither JSON nor YAML."""
         with contextlib.suppress(ValueError, RecursionError):
-            return cls([json.loads(text.removeprefix("\ufeff"))], is_json=True, indent=_indent(text))
-        return cls([value for _, value in read_documents(text, source)], is_json=False, indent=None)
+            document = json.loads(text.removeprefix("\ufeff"))
+            return cls([document], is_json=True, indent=_indent(text), is_ascii=text.isascii())
+        documents = [value for _, value in read_documents(text, source)]
+        return cls(documents, is_json=False, indent=None, is_ascii=text.isascii())
 
     def recorded(self, outcomes: Sequence[Outcome]) -> StoryFile:
         """The same with what came in each step of its stories, which were played in order.
@@ -59,17 +63,18 @@ class StoryFile:
         stories = [item for each in documents for item in (each if isinstance(each, list) else [each])]
         for story, outcome in zip(stories, outcomes, strict=True):
             _record(story, outcome)
-        return StoryFile(documents, self.is_json, self.indent)
+        return evolve(self, documents=documents)
 
     def text(self) -> str:
         """As a file."""
         if self.is_json:
             (document,) = self.documents
             separators = (",", ":") if self.indent is None else None
-            return json.dumps(document, indent=self.indent, ensure_ascii=False, separators=separators) + "\n"
-        return yaml.dump_all(
-            self.documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, explicit_start=None
+            return json.dumps(document, indent=self.indent, ensure_ascii=self.is_ascii, separators=separators) + "\n"
+        text: str = yaml.dump_all(
+            self.documents, Dumper=_Dumper, sort_keys=False, allow_unicode=not self.is_ascii, width=120
         )
+        return text
 
 
 async def record(text: str, source: str, *, at_once: int = 8) -> tuple[str, tuple[Story, ...]]:
@@ -142,7 +147,7 @@ def _umask() -> int:
 class _Dumper(yaml.SafeDumper):
     """Quotes every text that some reader of YAML might take for something else."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
         """No anchors: nobody reads them with pleasure."""
         return True
 

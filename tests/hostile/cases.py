@@ -49,15 +49,21 @@ def socket_of(resource: str) -> str:
 # --- at the socket
 
 
-def at_the_socket(serve: Serve, *, hangs: bool = True) -> Attack:
-    """Register a socket where somebody does that; if Register would hang, hang up when all is said."""
+def at_the_socket(serve: Serve, *, hangs_in: str = " dials ") -> Attack:
+    """Register a socket where somebody does that; hang up when all is said and the node is at that point.
+
+    Args:
+        hangs_in: part of the record of what does not come to an end; empty for a Register that is refused by itself.
+    """
 
     async def attack(ground: Ground, resource: str) -> None:
         async with peers.raw_server(ground.path(socket_of(resource)), serve) as spoken:
-            if hangs:
-                await ground.registers_and_gives_up(resource, socket_of(resource), when=spoken.wait())
-            else:
+            if not hangs_in:
                 await _is_refused(ground, resource)
+                return
+            # Both: what the node left over from an earlier attack may dial us, too.
+            said = asyncio.gather(ground.wait_for_text(resource, hangs_in), spoken.wait())
+            await ground.registers_and_gives_up(resource, socket_of(resource), when=said)
 
     return attack
 
@@ -68,7 +74,8 @@ async def _is_refused(ground: Ground, resource: str) -> None:
 
 def in_a_call(answer: bytes, *, closes: bool = False, hangs: bool = False) -> Attack:
     """Answer GetDevicePluginOptions with these frames."""
-    return at_the_socket(peers.answers_first_call(answer, closes=closes), hangs=hangs)
+    serve = peers.answers_first_call(answer, closes=closes)
+    return at_the_socket(serve, hangs_in="GetDevicePluginOptions to client" if hangs else "")
 
 
 def call_answer(data: bytes, *more: tuple[bytes, bytes]) -> bytes:

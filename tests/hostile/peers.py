@@ -84,28 +84,31 @@ def trailers_only(*fields: tuple[bytes, bytes], status: bytes = b"200", kind: by
 async def raw_server(path: Path, serve: Serve) -> AsyncIterator[asyncio.Event]:
     """Accept connections and do with each what `serve` says; yields its event."""
     spoken = asyncio.Event()
-    tasks: set[asyncio.Task[None]] = set()
+    connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await serve(reader, writer, spoken)
         finally:
             writer.close()
 
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections[asyncio.create_task(run(reader, writer))] = writer
+        for task in [task for task in connections if task.done()]:
+            del connections[task]
+
     path.unlink(missing_ok=True)
-    server = await asyncio.start_unix_server(run, path)
+    server = await asyncio.start_unix_server(accept, path)
     try:
         yield spoken
     finally:
         server.close()
-        for task in tuple(tasks):
+        await asyncio.sleep(0)  # whoever was accepted just now
+        for task, writer in connections.items():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            writer.close()  # a task that had not begun does not
+        await asyncio.gather(*connections, return_exceptions=True)
         path.unlink(missing_ok=True)
 
 
@@ -211,21 +214,34 @@ class Ground:
             if record.level is Level.WARNING and resource in (None, record.subject)
         ]
 
-    def wait_until(self, holds: Callable[[Record], bool]) -> Awaitable[Record]:
-        """Done with the first record, from now on, for which that holds."""
-        found: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+    def wait_until(self, holds: Callable[[Record], bool], *, what: str = "a record") -> asyncio.Future[Record]:
+        """Done with the first record, from now on, for which that holds; a `TimeoutError` names `what`."""
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Record] = loop.create_future()
 
         def look(record: Record) -> None:
             if not found.done() and holds(record):
                 found.set_result(record)
 
-        unlisten = self.node.transcript.listen(look)
-        found.add_done_callback(lambda _: unlisten())
-        return asyncio.wait_for(found, self.patience_s)
+        def give_up() -> None:
+            if not found.done():
+                found.set_exception(TimeoutError(f"{what} did not come in {self.patience_s:g} s"))
 
-    def wait_for_text(self, resource: str, text: str) -> Awaitable[Record]:
+        timer = loop.call_later(self.patience_s, give_up)
+        unlisten = self.node.transcript.listen(look)
+
+        def end(_: asyncio.Future[Record]) -> None:
+            timer.cancel()
+            unlisten()
+
+        found.add_done_callback(end)
+        return found
+
+    def wait_for_text(self, resource: str, text: str) -> asyncio.Future[Record]:
         """Done with the first record from now on about that resource that holds the text."""
-        return self.wait_until(lambda record: record.subject == resource and text in record.text)
+        return self.wait_until(
+            lambda record: record.subject == resource and text in record.text, what=f"{resource}: {text}"
+        )
 
 
 @asynccontextmanager

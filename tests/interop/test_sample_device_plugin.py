@@ -18,6 +18,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec, Mount
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.sync import SyncNode
+from tests.interop.looking import sockets
 
 pytestmark = pytest.mark.timeout(960)
 
@@ -116,3 +117,17 @@ def test_the_kubelet_restarts_and_the_plugin_comes_back(node: SyncNode, plugin: 
     assert back.allocations == before.allocations
     assert back.pods == before.pods
     assert plugin.poll() is None
+
+
+def test_sigterm_removes_the_socket(node: SyncNode, plugin: subprocess.Popen[bytes]) -> None:
+    """After SIGTERM it removes its socket and exits 0; its devices turn unhealthy.
+
+    Rules: DM-42, DM-44
+    """
+    node.wait_for(_listed(2), PATIENCE_S)
+    plugin.terminate()
+    assert plugin.wait(PATIENCE_S) == 0
+    found = _resource(node.wait_for(_listed(0), PATIENCE_S))
+    assert found is not None
+    assert (found.unhealthy, found.endpoint) == (2, "stopped")
+    assert sockets(node.device_plugin_directory) == set()

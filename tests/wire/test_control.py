@@ -14,7 +14,7 @@ import pytest
 from kubelet_sim.errors import KubeletSimError, PluginFault, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import NodeSnapshot, PodView
+from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.wire.control_client import ControlClient
 from kubelet_sim.wire.control_door import ControlDoor, peer_uid
@@ -55,6 +55,12 @@ class FakeNode:
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
         self.calls.append(("container_spec", name, container, namespace))
         return ContainerSpec(envs=(("A", "\x1b\u202e"),))
+
+    def pod(self, name: str, namespace: str = "default") -> Mapping[str, Any]:
+        return {"metadata": {"name": name, "namespace": namespace}, "odd": "\x1b\u202e"}
+
+    def events(self) -> tuple[EventView, ...]:
+        return (EventView("Normal", "r", "pod/default/p", "\x1b", 2.0, 1.0, 2),)
 
     async def restart(self) -> None:
         await self._called("restart")
@@ -126,6 +132,10 @@ def test_every_method_reaches_the_node() -> None:
             client.restart()
             assert client.advance(2.5) == 2.5
             assert [record.subject for record in client.trace()] == ["p"]
+            assert [record.subject for record in client.trace(about="p")] == ["p"]
+            assert list(client.trace(about="q")) == []
+            assert client.pod("p", "n") == {"metadata": {"name": "p", "namespace": "n"}, "odd": "\x1b\u202e"}
+            assert client.events() == node.events()
 
         await aside(use, client)
         assert node.calls == [

@@ -13,6 +13,6 @@ def test_the_real_wire_fits_the_nodes_ports() -> None:
 
     async def accept(_registration: object) -> None: ...
 
-    server: RegistrationServer = servers.server(accept)
+    server: RegistrationServer = servers.server(accept, print)
     assert connection is not calls.connection("relative\0and impossible")
-    assert server is not servers.server(accept)
+    assert server is not servers.server(accept, print)

@@ -2,9 +2,20 @@ from __future__ import annotations
 
 import click
 import pytest
+from attrs import evolve
 
-from kubelet_sim.cli.get import KINDS, document, list_table, node_table, select, to_kind
+from kubelet_sim.cli.get import (
+    KINDS,
+    document,
+    grace_text,
+    health_text,
+    list_table,
+    node_table,
+    select,
+    to_kind,
+)
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.views import EventView
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
 
@@ -65,6 +76,60 @@ def test_lists_of_plugins_and_allocations() -> None:
         {"numa_node": -1, "ids": [NASTY]},
         {"numa_node": 0, "ids": ["gpu-1"]},
     ]
+
+
+EVENTS = (
+    EventView("Normal", "Created", "pod/default/a", "Container created", 2.5, 2.5, 1, "spec.containers{c}"),
+    EventView("Warning", "Failed", "pod/other/b", f"Error: {NASTY}", 12.5, 2.5, 3),
+)
+
+
+def test_a_list_of_events() -> None:
+    """The age of the last time comes first; a pod's name narrows the list, that of a pod that has gone, too."""
+    events = select(SNAPSHOT, "events", None, events=EVENTS)
+    assert rows(list_table("events", events, now_s=SNAPSHOT.now_s)) == [
+        ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"],
+        ["10s", "Normal", "Created", "pod/default/a", "Container created"],
+        ["0s", "Warning", "Failed", "pod/other/b", f"Error: {NASTY_SHOWN}"],
+    ]
+    assert select(SNAPSHOT, "events", "other/b", events=EVENTS) == [EVENTS[1]]
+    assert select(SNAPSHOT, "events", "gone", events=EVENTS) == []
+
+
+@pytest.mark.parametrize(
+    "kind, titles, last",
+    [
+        ("resources", ["NUMA", "GRACE PERIOD"], ["-", "4m50s left"]),
+        ("devices", ["HOLDER UIDS"], ["uid-a"]),
+        ("plugins", ["AGE", "PATH"], ["12s", "/tmp/ks/device-plugins/gpu.sock"]),
+        ("pods", ["ACTIVE", "AGE", "UID"], ["yes", "12s", "uid-c"]),
+        ("allocations", ["HEALTH", "POD UID"], ["x: Healthy, y: Unhealthy", "uid-a"]),
+        ("events", ["SUBOBJECT", "FIRST SEEN", "COUNT"], ["-", "10s", "3"]),
+    ],
+)
+def test_wide_lists(kind: str, titles: list[str], last: list[str]) -> None:
+    """What is too much for a list that somebody only looks over."""
+    resources = (SNAPSHOT.resources[0], evolve(SNAPSHOT.resources[1], stopped_at_s=2.5))
+    allocations = (evolve(SNAPSHOT.allocations[0], health=(("x", "Healthy"), ("y", "Unhealthy"))),)
+    snapshot = evolve(SNAPSHOT, resources=resources, allocations=allocations)
+    table = rows(list_table(kind, select(snapshot, kind, None, events=EVENTS), snapshot, snapshot.now_s))
+    assert table[0][-len(titles) :] == titles
+    assert table[-1][-len(last) :] == last
+
+
+@pytest.mark.parametrize(
+    "stopped_at_s, now_s, text",
+    [(None, 5.0, ""), (0.0, 10.0, "4m50s left"), (0.0, 300.0, "0s left"), (0.0, 300.5, "over")],
+)
+def test_the_grace_period(stopped_at_s: float | None, now_s: float, text: str) -> None:
+    """It is over when strictly more than five minutes have passed (DM-47)."""
+    assert grace_text(stopped_at_s, now_s) == text
+
+
+def test_health_in_one_word() -> None:
+    """If all devices are of the same."""
+    assert health_text((("a", "Healthy"), ("b", "Healthy"))) == "Healthy"
+    assert health_text(()) == ""
 
 
 def test_the_node() -> None:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from kubelet_sim import __version__
 from kubelet_sim.cli.main import cli
+from kubelet_sim.cli.scenario import scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -18,9 +19,10 @@ def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
     script = (
         "import sys\n"
         "from kubelet_sim.cli.main import cli\n"
-        "for name in [None, *cli.commands]:\n"
+        "from kubelet_sim.cli.scenario import scenario\n"
+        "for names in [[], *([name] for name in cli.commands), *(['scenario', name] for name in scenario.commands)]:\n"
         "    try:\n"
-        "        cli([name, '--help'] if name else ['--help'])\n"
+        "        cli([*names, '--help'])\n"
         "    except SystemExit as end:\n"
         "        assert not end.code\n"
         "print(sorted({'grpc', 'google', 'yaml', 'rich', 'attrs', 'asyncio'} & set(sys.modules)))\n"
@@ -31,15 +33,15 @@ def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", sorted(cli.commands))
+@pytest.mark.parametrize("name", [*sorted(cli.commands), *(f"scenario {name}" for name in sorted(scenario.commands))])
 def test_every_command_shows_an_example(name: str) -> None:
     """An example is a command line that can be copied."""
-    result = CliRunner().invoke(cli, [name, "--help"])
+    result = CliRunner().invoke(cli, [*name.split(), "--help"])
     assert result.exit_code == 0
     assert f"kubelet-sim {name}" in result.output.partition("Example")[2]
 
 
-@pytest.mark.parametrize("name", sorted(set(cli.commands) - {"demo"}))
+@pytest.mark.parametrize("name", sorted(set(cli.commands) - {"completion", "demo", "scenario"}))
 def test_every_command_on_a_node_takes_a_root(name: str) -> None:
     """By option; the variable stands in its help."""
     options = {option for parameter in cli.commands[name].params for option in parameter.opts}

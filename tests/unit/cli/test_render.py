@@ -37,10 +37,15 @@ def test_yaml_of_a_single_value_has_no_end_mark(value: object, text: str) -> Non
 
 
 def test_the_node_document_is_about_the_node() -> None:
-    """What lives on the node has lists of its own; amounts are a mapping."""
+    """It is a Node as kubectl shows one; what only an emulated node has stands in annotations."""
     document = node_document(SNAPSHOT)
-    assert document["capacity"] == {"cpu": "64", "example.com/gpu": "3"}
-    assert not {"resources", "plugins", "pods", "allocations"} & set(document)
+    assert (document["apiVersion"], document["kind"], document["metadata"]["name"]) == ("v1", "Node", "kubelet-sim")
+    status = document["status"]
+    assert status["capacity"] == {"cpu": "64", "example.com/gpu": "3"}
+    assert status["allocatable"] == {"cpu": "64", "example.com/gpu": "2"}
+    assert [(each["type"], each["status"]) for each in status["conditions"]] == [("Ready", "True")]
+    assert status["nodeInfo"] == {"kubeletVersion": "v1.36.2"}
+    assert document["metadata"]["annotations"]["kubelet-sim/kubelet-process"] == "2"
 
 
 def test_a_table_escapes_and_does_not_cut() -> None:

@@ -442,7 +442,8 @@ def snapshot(state: State) -> dict[str, Any]:
     """Everything in the state, in a form that later changes do not reach."""
     tables = {name.name: getattr(state, name.name) for name in attrs.fields(State)}
     books = tables.pop("books")
-    tables.pop("streams")  # that a stream is over is no change of what is known of devices
+    for of_clients in ("streams", "resource_of"):  # that a client is over is no change of what is known of devices
+        tables.pop(of_clients)
     copied = {name: _copy(table) for name, table in tables.items()}
     return {**copied, "records": dict(books), "in_use": _copy(books.in_use), "shared": set(books.shared)}
 

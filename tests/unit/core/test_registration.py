@@ -403,7 +403,20 @@ def test_clients_are_never_reused() -> None:
 
     assert len(set(clients)) == 3
     assert [bench.state.resource_of[client] for client in clients] == [DEV, NIC, DEV]
-    assert len(bench.state.resource_of) == 4
+    assert len(bench.state.resource_of) == 3
+
+
+def test_clients_that_are_over_are_forgotten() -> None:
+    """A plugin that registers again and again, or fails to, leaves nothing behind but its last endpoint. Rules: DM-26"""
+    bench = Bench()
+    for _ in range(50):
+        client = bench.serve("a")
+        bench.registering().answer(DialFailed())
+        bench.end(client, 0.0)
+        assert len(bench.state.resource_of) <= 1
+    bench.end(bench.serve("a"), 0.0)
+    bench.round(GONE_S + 1)
+    assert bench.state.resource_of == {}
 
 
 def test_walks_do_nothing_before_their_first_step() -> None:

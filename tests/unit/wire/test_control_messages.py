@@ -8,6 +8,7 @@ from kubelet_sim.model.views import (
     AllocationView,
     ContainerView,
     DeviceView,
+    EventView,
     NodeSnapshot,
     PluginView,
     PodView,
@@ -15,6 +16,8 @@ from kubelet_sim.model.views import (
 )
 from kubelet_sim.transcript import Level, Record
 from kubelet_sim.wire.control_messages import (
+    event_message,
+    event_value,
     record_message,
     record_value,
     sendable,
@@ -38,11 +41,14 @@ def some(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object,
 
 PAIRS = some(st.tuples(TEXT, TEXT))
 DEVICE = st.builds(DeviceView, TEXT, TEXT, st.booleans(), st.booleans(), some(NUMBER), some(TEXT))
-RESOURCE = st.builds(ResourceView, TEXT, NUMBER, NUMBER, NUMBER, TEXT, MAYBE_TEXT, MAYBE_TEXT, some(DEVICE))
+RESOURCE = st.builds(
+    ResourceView, TEXT, NUMBER, NUMBER, NUMBER, TEXT, MAYBE_TEXT, MAYBE_TEXT, some(DEVICE), st.none() | TIME
+)
 PLUGIN = st.builds(PluginView, NUMBER, TEXT, TEXT, TEXT, st.booleans(), st.booleans(), st.booleans(), TIME)
 CONTAINER = st.builds(ContainerView, TEXT, TEXT, TEXT, TEXT, TEXT)
-POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans())
-ALLOCATION = st.builds(AllocationView, TEXT, TEXT, TEXT, TEXT, some(st.tuples(NUMBER, some(TEXT))))
+POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans(), TIME)
+EVENT = st.builds(EventView, TEXT, TEXT, TEXT, TEXT, TIME, TIME, NUMBER, TEXT)
+ALLOCATION = st.builds(AllocationView, TEXT, TEXT, TEXT, TEXT, some(st.tuples(NUMBER, some(TEXT))), PAIRS)
 SNAPSHOT = st.builds(
     NodeSnapshot,
     TEXT,
@@ -98,6 +104,12 @@ def test_a_container_spec_arrives_as_it_was(spec: ContainerSpec) -> None:
 def test_a_record_arrives_as_it_was(record: Record) -> None:
     """With its details, and with walk 0 apart from no walk."""
     assert record_value(pb.Record.FromString(record_message(record).SerializeToString())) == record
+
+
+@given(EVENT)
+def test_an_event_arrives_as_it_was(event: EventView) -> None:
+    """With its count and both times."""
+    assert event_value(pb.Event.FromString(event_message(event).SerializeToString())) == event
 
 
 def test_a_path_of_odd_bytes_can_be_sent() -> None:

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubelet_sim.errors import UsageError
+from kubelet_sim.scenario.checking import Outcome
+from kubelet_sim.scenario.model import read_stories
+from kubelet_sim.scenario.player import Played, PlayedStep
+from kubelet_sim.scenario.recorder import NotRecorded, StoryFile, write_atomically
+
+ODD = [
+    "y",
+    "no",
+    "1e3",
+    "0o17",
+    "",
+    " x ",
+    "a: b",
+    "# c",
+    "\x1b[1m",
+    "ü",
+    "null",
+    "1_000",
+    "2024-01-01",
+    "-",
+    "plain text",
+]
+
+
+def played(text: str, *came: Any, failure: str = "") -> list[Outcome]:
+    """The stories of a file as if this had come in every step, one after the other."""
+    answers = iter(came)
+    outcomes = []
+    for story in read_stories(text, "f"):
+        steps = tuple(PlayedStep(step, next(answers), (), failure) for step in story.steps)
+        outcomes.append(Outcome(story, Played(story, steps)))
+    return outcomes
+
+
+def recorded(text: str, *came: Any) -> str:
+    """The file with what came."""
+    return StoryFile.read(text, "f").recorded(played(text, *came)).text()
+
+
+def test_json_stays_json() -> None:
+    """With its indentation, and one story stays one."""
+    story = {"name": "s", "steps": [{"do": "in-use"}, {"do": "state", "expect": {"old": 1}}]}
+    text = recorded(json.dumps(story, indent=3), {"a": 1}, {"b": ("c",)})
+    assert json.loads(text)["steps"] == [
+        {"do": "in-use", "expect": {"a": 1}},
+        {"do": "state", "expect": {"b": ["c"]}},
+    ]
+    assert text.splitlines()[1] == '   "name": "s",'
+    assert recorded(json.dumps([story]), {}, {}).count("\n") == 1
+
+
+def test_yaml_stays_yaml() -> None:
+    """Several documents stay several; comments go."""
+    text = "# a comment\nname: one\nsteps: [{do: in-use}]\n---\n- name: two\n  steps: [{do: in-use}]\n"
+    written = recorded(text, {"a": 1}, {})
+    assert list(yaml.safe_load_all(written)) == [
+        {"name": "one", "steps": [{"do": "in-use", "expect": {"a": 1}}]},
+        [{"name": "two", "steps": [{"do": "in-use", "expect": {}}]}],
+    ]
+    assert "comment" not in written
+
+
+@pytest.mark.parametrize("begin", ["name: s\nsteps: [{do: in-use}]\n", '{"name": "s", "steps": [{"do": "in-use"}]}'])
+def test_every_text_reads_as_it_was(begin: str) -> None:
+    """Also those that a reader of YAML takes for something else; a file of ASCII stays one."""
+    written = recorded(begin, {text: text for text in ODD})
+    (story,) = read_stories(written, "f")
+    assert story.steps[0].expect == {text: text for text in ODD}
+    assert written.isascii()
+
+
+def test_what_fits_stays_as_it_is_written() -> None:
+    """A text may depend on the machine: `...` was put there by somebody who knew."""
+    text = json.dumps({"name": "s", "steps": [{"do": "in-use", "expect": {"message": "a ..."}}] * 2})
+    steps = json.loads(recorded(text, {"message": "a b"}, {"message": "other"}))["steps"]
+    assert [step["expect"] for step in steps] == [{"message": "a ..."}, {"message": "other"}]
+
+
+def test_a_step_that_could_not_be_played_is_not_recorded() -> None:
+    """Nor is a story that could not."""
+    text = json.dumps({"name": "s", "steps": [{"do": "in-use"}]})
+    with pytest.raises(NotRecorded, match=r"s, step 1 \(in-use\) could not be played: no kubelet"):
+        StoryFile.read(text, "f").recorded(played(text, None, failure="no kubelet"))
+    (story,) = read_stories(text, "f")
+    with pytest.raises(NotRecorded, match="why"):
+        StoryFile.read(text, "f").recorded([Outcome(story, problem="why")])
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    """With its mode, through a link; nothing else is left in the directory."""
+    file, link = tmp_path / "f", tmp_path / "l"
+    file.write_text("old", encoding="utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_atomically(link, "new")
+    assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+    assert link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "l"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    """Misuse, with the cause."""
+    with pytest.raises(UsageError, match="No such file"):
+        write_atomically(tmp_path / "no" / "f", "x")

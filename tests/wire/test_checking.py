@@ -1,0 +1,93 @@
+"""Checking and recording stories, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from kubelet_sim.scenario import checking
+from kubelet_sim.scenario.checking import Outcome, check
+from kubelet_sim.scenario.model import Story, story_from_mapping
+from kubelet_sim.scenario.player import NotPlayable
+from kubelet_sim.scenario.recorder import NotRecorded, record
+
+PATIENCE_S = 30.0
+OK = {"code": "OK", "message": ""}
+
+
+def story(name: str, *steps: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A story with a plugin `p` of two devices."""
+    script = {"resource": "example.com/dev", "socket": "p.sock", "devices": [{"id": "a"}, {"id": "b"}]}
+    return {"name": name, "plugins": {"p": script}, "steps": list(steps), **more}
+
+
+GOOD = story("good", {"do": "register", "plugin": "p", "expect": OK}, {"do": "in-use", "expect": {}})
+WRONG = story("wrong", {"do": "in-use", "expect": {"x": 1}}, {"do": "in-use", "expect": {}})
+IMPOSSIBLE = story("impossible", {"do": "unlink", "name": "nothing"})
+BEYOND = story("beyond", {"do": "pause"})
+
+
+def checked(*stories: dict[str, Any], **how: Any) -> list[Outcome]:
+    """What became of each."""
+
+    async def run() -> list[Outcome]:
+        return [outcome async for outcome in check(map(story_from_mapping, stories), **how)]
+
+    return asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+
+
+def test_outcomes_come_in_order() -> None:
+    """Right, wrong and impossible ones, whatever they do to each other's time."""
+    good, wrong, impossible = checked(GOOD, WRONG, IMPOSSIBLE, at_once=2)
+    assert (good.is_passed, good.text()) == (True, "")
+    assert not wrong.is_passed
+    assert "wrong, step 1: in-use" in wrong.text()
+    assert not impossible.is_passed
+    assert "cannot remove nothing" in impossible.text()
+
+
+def test_a_story_may_go_on_after_a_wrong_step() -> None:
+    """All of it is played then."""
+    (short,), (whole,) = checked(WRONG), checked(WRONG, to_the_end=True)
+    assert short.played is not None
+    assert whole.played is not None
+    assert (len(short.played.steps), len(whole.played.steps)) == (1, 2)
+
+
+def test_what_cannot_be_played_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A story that needs what is not built, one with a bug of ours, and one without an end."""
+
+    async def play(story: Story, *, to_the_end: bool) -> Any:
+        match story.name:
+            case "beyond":
+                raise NotPlayable("beyond: not built yet")
+            case "wrong":
+                raise ZeroDivisionError("boom")
+        await asyncio.sleep(PATIENCE_S)
+
+    monkeypatch.setattr(checking, "play", play)
+    beyond, bug, endless = checked(BEYOND, WRONG, GOOD, patience_s=0.05)
+    assert (beyond.is_playable, beyond.is_passed, beyond.text()) == (False, False, "beyond: not built yet")
+    assert "ZeroDivisionError: boom" in bug.text()
+    assert bug.is_playable
+    assert "within 0.05 s" in endless.text()
+
+
+def test_recording_a_file() -> None:
+    """What came stands there afterwards, and passes."""
+    text = json.dumps([story("s", {"do": "register", "plugin": "p"}, {"do": "state", "expect": "old"})])
+    written, stories = asyncio.run(asyncio.wait_for(record(text, "f"), PATIENCE_S))
+    assert [step.expect for step in stories[0].steps] == [
+        OK,
+        {"healthy": {"example.com/dev": ["a", "b"]}, "unhealthy": {"example.com/dev": []}},
+    ]
+    assert [outcome.is_passed for outcome in checked(*json.loads(written))] == [True]
+
+
+def test_a_step_that_cannot_be_played_is_not_recorded() -> None:
+    """It says which, and why."""
+    with pytest.raises(NotRecorded, match=r"impossible, step 1 \(unlink\) could not be played: cannot remove"):
+        asyncio.run(asyncio.wait_for(record(json.dumps(IMPOSSIBLE), "f"), PATIENCE_S))

@@ -1,0 +1,66 @@
+"""The story of `docs/how-to/scenarios.md`, and the script of `try-pods-without-a-plugin.md`, are what they claim to be."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import yaml
+
+from kubelet_sim.scenario.checking import Outcome, check
+from kubelet_sim.scenario.model import VERBS, read_stories
+from kubelet_sim.scenario.recorder import record
+from kubelet_sim.scenario.script import read_script
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+PATIENCE_S = 30.0
+
+
+def page(name: str) -> str:
+    """A page of the documentation."""
+    return (HOW_TO / name).read_text(encoding="utf-8")
+
+
+def yaml_of(name: str) -> str:
+    """The first block of YAML of a page."""
+    found = re.search(r"```yaml\n(.*?)```", page(name), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_documented_story_passes() -> None:
+    """As it stands on the page."""
+
+    async def run() -> list[Outcome]:
+        return [outcome async for outcome in check(read_stories(yaml_of("scenarios.md"), "scenarios.md"))]
+
+    (outcome,) = asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+    assert outcome.text() == ""
+    assert outcome.is_passed
+
+
+def test_the_documented_story_can_be_recorded() -> None:
+    """Without its expectations, they are what comes."""
+    source = yaml_of("scenarios.md")
+    bare = yaml.safe_load(source)
+    for step in bare["steps"]:
+        del step["expect"]
+    _, (story,) = asyncio.run(asyncio.wait_for(record(yaml.safe_dump(bare), "f"), PATIENCE_S))
+    (written,) = read_stories(source, "f")
+    assert [step.expect for step in story.steps] == [step.expect for step in written.steps]
+
+
+def test_every_step_is_documented() -> None:
+    """The table has each word that a story may use, and no other."""
+    table = page("scenarios.md").partition("## Steps")[2]
+    rows = [
+        line.split("|")[1] for line in table.splitlines() if line.startswith("| `") and not line.startswith("| `do`")
+    ]
+    assert {word for row in rows for word in re.findall(r"`([a-z-]+)`", row)} == VERBS.keys()
+
+
+def test_the_documented_script_is_one() -> None:
+    """Every key in it is known."""
+    script = read_script(yaml.safe_load(yaml_of("try-pods-without-a-plugin.md")))
+    assert script.allocate.error is not None
