@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -62,12 +62,18 @@ GRACE_S = 300.0
 DERANDOMIZE = settings().derandomize or "CI" in os.environ
 FAILURES = [RpcFailed("Unavailable", "gone"), RpcFailed("InvalidArgument", "no\nsuch device")]
 FEW_IDS = st.sampled_from([DeviceID(text) for text in ("a", "b", "c", "d", "", "e\u2028")])
-RESOURCES = kst.RESOURCES
-LISTS = kst.device_lists(FEW_IDS, min_size=2)
+RESOURCES = (*kst.RESOURCES, ResourceName("third.io/acc"))
+_NODES = st.sampled_from([None, (0,), (0,), (0,), (1,), (1,), (0, 1), (), (-1,), (7, 1)])
+_USUAL = st.builds(Device, FEW_IDS, st.sampled_from(["Healthy"] * 5 + ["Unhealthy"]), _NODES)
+LISTS = st.lists(_USUAL, min_size=3, max_size=6, unique_by=lambda device: device.id).map(tuple) | kst.device_lists(
+    FEW_IDS, min_size=2
+)
 SEVERAL_LISTS = st.dictionaries(st.sampled_from(RESOURCES), LISTS)
 Lists = dict[ResourceName, tuple[Device, ...]]
 SMALL_PODS = st.tuples(st.sampled_from(RESOURCES), st.integers(1, 2), st.sampled_from(list(ContainerKind)))
-OPTIONS = kst.plugin_options()
+OPTIONS = st.sampled_from(
+    [PluginOptions(), PluginOptions(False, True), PluginOptions(True, True), PluginOptions(True, True)]
+)
 POLICIES = st.sampled_from(["none", "none", "best-effort", "best-effort", "restricted", "single-numa-node"])
 SCOPES = st.sampled_from(["container", "pod"])
 HeldKey = tuple[str, str, str]
@@ -399,6 +405,41 @@ class CoreMachine(RuleBasedStateMachine):
             if self.turn is not None:
                 break  # A preparation that waited has it now.
 
+    @precondition(lambda self: self.turn is None)
+    @rule(
+        resource=st.sampled_from(RESOURCES),
+        count=st.integers(1, 2),
+        devices=LISTS,
+        options=OPTIONS,
+        is_other_admitted=st.booleans(),
+        reply=REPLIES,
+    )
+    def a_pod_comes_before_its_plugin(
+        self,
+        resource: ResourceName,
+        count: int,
+        devices: tuple[Device, ...],
+        options: PluginOptions,
+        is_other_admitted: bool,
+        reply: Reply,
+    ) -> None:
+        """What is not known when the pod is admitted is allocated late, perhaps while another pod is admitted. Rules: DM-106"""
+        if self.bench.state.is_device_plugin_resource(resource):
+            resource = next((r for r in RESOURCES if not self.bench.state.is_device_plugin_resource(r)), resource)
+        limits: dict[str, Quantity] = {resource: Quantity.of(count)}
+        apps = tuple(Container(ContainerName(name), ContainerKind.APP, limits) for name in ("one", "two"))
+        pod = Pod(f"pod-{len(self.pods)}", "default", PodUID(f"pod-{len(self.pods)}"), (), apps)
+        self._admit(pod)
+        while self.admission is not None:
+            self._answer_allocation(self.admission, evolve(reply, fails=False))
+        self._serve({resource: devices}, evolve(options, pre_start_required=False))
+        if is_other_admitted and self.turn is None:
+            other = Container(ContainerName("main"), ContainerKind.APP, {resource: Quantity.of(1)})
+            uid = f"pod-{len(self.pods)}"
+            self._admit(Pod(uid, "default", PodUID(uid), (), (other,)))
+        for name in ("one", "two"):
+            self._prepare(pod, name)
+
     def _admit(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
         self.active.add(pod.uid)
@@ -453,10 +494,19 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def a_container_is_prepared(self, data: st.DataObject) -> None:
         """Any container of any pod, known or gone, at any time: preparations overlap everything."""
-        pod = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
-        container = data.draw(st.sampled_from(list(pod.all_containers())))
+        with_devices = sorted({key[:2] for key in self.held if key[0] in self.pods})
+        if with_devices and data.draw(st.sampled_from([True, True, False])):
+            uid, name = data.draw(st.sampled_from(with_devices))
+        else:
+            uid = data.draw(st.sampled_from(sorted(self.pods)))
+            name = data.draw(st.sampled_from([each.name for each in self.pods[uid].all_containers()]))
+        self._prepare(self.pods[uid], name)
+
+    def _prepare(self, pod: Pod, name: str) -> None:
+        container = pod.container(name)
+        assert container is not None
         before = snapshot(self.bench.state)
-        one = Preparation(pod, container, self.bench.preparing(pod, container.name))
+        one = Preparation(pod, container, self.bench.preparing(pod, name))
         assert snapshot(self.bench.state) == before
         self.preparations.append(one)
         self._look_at_preparation(one)
@@ -508,7 +558,9 @@ class CoreMachine(RuleBasedStateMachine):
             assert isinstance(one.steps.failure, PreparationFailed)
             assert one.has_turn or self._may_fail(one, one.steps.failure.text)
         else:
-            known = [name for name, limit in one.container.limits.items() if limit.value and name in self.plugins.healthy]
+            known = [
+                name for name, limit in one.container.limits.items() if limit.value and name in self.plugins.healthy
+            ]
             assert set(known) <= {*self.plugins.stopped}
             has_records = any(key[:2] == (one.pod.uid, one.container.name) for key in self.held)
             assert (one.steps.result is not None) == has_records
@@ -526,7 +578,9 @@ class CoreMachine(RuleBasedStateMachine):
             where = f"pod {one.pod.uid}, container {one.container.name}, resource {name}"
             if text == f"no devices found allocated in local cache for {where}":
                 return is_wanted and (one.pod.uid, one.container.name, name) not in self.held
-            if text.startswith(f"device plugin PreStartContainer rpc failed with err: endpoint &{{{{{{}} {{0 0}}}} {name} "):
+            if text.startswith(
+                f"device plugin PreStartContainer rpc failed with err: endpoint &{{{{{{}} {{0 0}}}} {name} "
+            ):
                 return is_wanted and self.plugins.stopped[name] is not None
         return False
 
@@ -822,7 +876,13 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _look_at_taken(self, pod: Pod, resource: str, ids: frozenset[str]) -> None:
         own = {device for of, device in self.handed_on[pod.uid] if of == resource}
-        others = {d for (uid, _, of), held in self.held.items() if (uid, of) != (pod.uid, resource) for d in held if of == resource}
+        others = {
+            d
+            for (uid, _, of), held in self.held.items()
+            if (uid, of) != (pod.uid, resource)
+            for d in held
+            if of == resource
+        }
         raced = {device for of, device in self.raced if of == resource}
         leaked = {device for of, device in self.leaked if of == resource}
         assert not ids & (others - raced)
@@ -854,10 +914,10 @@ def _told(steps: Steps[Any]) -> str:
     return f"{steps.result.reason}: {steps.result.message}" if isinstance(steps.result, Rejected) else ""
 
 
-# Five thousand steps pass in some seconds; a failure takes its time to become small.
+# Some thousand steps pass in some seconds; a failure takes its time to become small.
 pytestmark = pytest.mark.timeout(600)
 CoreMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=50, deadline=None, derandomize=DERANDOMIZE
+    max_examples=150, stateful_step_count=50, deadline=None, derandomize=DERANDOMIZE
 )
 TestCore = CoreMachine.TestCase
 

@@ -307,9 +307,7 @@ class Bench:
         listed = tuple(dev(device) if isinstance(device, str) else device for device in devices)
         return self.manager.apply(DevicesListed(client, listed))
 
-    def serve(
-        self, *devices: Device | str, resource: str = DEV, options: PluginOptions | None = None
-    ) -> ClientID:
+    def serve(self, *devices: Device | str, resource: str = DEV, options: PluginOptions | None = None) -> ClientID:
         """Register and list."""
         client = self.register(resource, options)
         self.list(client, *devices)
