@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubelet_sim.core.topology import masks
+from kubelet_sim.core.topology.masks import mask_of, narrowness, nodes_of, subsets, touching, width
+
+MASKS = st.integers(0, 2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    "nodes, mask", [((), 0), ((0,), 1), ((3, 0), 9), ((63,), 2**63), ((5, 5), 32), (range(64), 2**64 - 1)]
+)
+def test_bits(nodes: tuple[int, ...], mask: int) -> None:
+    """Bit i stands for node i, named once or more often, in any order. Rules: TM-1"""
+    assert mask_of(nodes) == mask
+    assert nodes_of(mask) == tuple(sorted(set(nodes)))
+
+
+@pytest.mark.parametrize("node", [-1, 64, 2**63, -(2**63)])
+def test_nodes_outside(node: int) -> None:
+    """There is no bit for them: a mask cannot be made of them, and asked for them it says no. Rules: DM-56, TM-1"""
+    with pytest.raises(ValueError, match="bit number must be in range 0-63"):
+        mask_of([0, node])
+    assert touching([node]) == 0
+    assert touching([node, 2]) == 4
+
+
+def test_less_is_a_comparison_of_numbers() -> None:
+    """Of two masks of one width the smaller number is the narrower, though its nodes be higher. Rules: TM-2, TM-3"""
+    assert narrowness(mask_of([1, 2])) < narrowness(mask_of([0, 3]))
+    assert narrowness(mask_of([63])) < narrowness(mask_of([0, 1]))
+    assert narrowness(0) < narrowness(1)
+
+
+@given(MASKS, MASKS)
+def test_narrower_is_a_total_order(a: int, b: int) -> None:
+    """Two different masks are never equally narrow, and none is narrower than itself. Rules: TM-3"""
+    assert (narrowness(a) == narrowness(b)) == (a == b)
+    assert width(a) <= width(b) or narrowness(b) < narrowness(a)
+
+
+def test_subsets_in_order() -> None:
+    """Small ones first, then by positions in the list, which need not be sorted. Rules: TM-4"""
+    assert [nodes_of(mask) for mask in subsets([2, 0, 1])] == [(2,), (0,), (1,), (0, 2), (1, 2), (0, 1), (0, 1, 2)]
+    assert list(subsets([])) == []
+
+
+@pytest.mark.parametrize("count", [1, 4, 8])
+def test_all_subsets(count: int) -> None:
+    """Each non-empty one once. Rules: TM-4"""
+    found = list(subsets(range(count)))
+
+    assert sorted(found) == list(range(1, 2**count))
+    assert all(width(a) <= width(b) for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    "mask, text", [(0, "00"), (1, "01"), (2, "10"), (3, "11"), (4, "100"), (5, "0101"), (8, "1000"), (16, "10000")]
+)
+def test_text(mask: int, text: str) -> None:
+    """An even number of digits, but for powers of four. Rules: TM-5"""
+    assert masks.text(mask) == text
