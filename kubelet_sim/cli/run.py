@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from kubelet_sim.cli.kubelet_options import KubeletChoices, chosen, kubelet_options
 from kubelet_sim.cli.options import common, root_path
 from kubelet_sim.cli.text import escape_terminal
 
 
 @click.command()
-@click.option("--numa", type=click.IntRange(1, 1024), default=1, show_default=True, help="How many NUMA nodes it has.")
 @click.option(
     "--clock",
     type=click.Choice(["real", "manual"]),
@@ -41,18 +42,19 @@ from kubelet_sim.cli.text import escape_terminal
     metavar="DIR",
     help="Run the pods whose manifests lie there: static pods, as a kubelet has them.",
 )
+@kubelet_options
 @click.option("--plain", is_flag=True, help="Lines instead of the live view, on a terminal too.")
 @common
-def run(  # noqa: PLR0913 - options
+def run(
     *,
     root: Path | None,
-    numa: int,
     clock: str,
     socket_appears: str,
     kubelet_version: str,
     ready_file: Path | None,
     pods: Path | None,
     plain: bool,
+    **kubelet: Any,
 ) -> None:
     """Start a node and let it serve until Ctrl-C or SIGTERM.
 
@@ -74,7 +76,6 @@ def run(  # noqa: PLR0913 - options
     from kubelet_sim.cli.lines import LineWriter, standard_output
     from kubelet_sim.cli.live import LiveView, is_possible
     from kubelet_sim.cli.serving import Extras, serve
-    from kubelet_sim.core.topology.settings import NumaNodeInfo
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
     from kubelet_sim.profiles import profile_of
@@ -82,16 +83,17 @@ def run(  # noqa: PLR0913 - options
     config = NodeConfig(
         root=root_path(root),
         profile=profile_of(kubelet_version),
-        numa=tuple(NumaNodeInfo(node) for node in range(numa)),
         socket_appears=SocketAppears(socket_appears),
         has_control_socket=True,
     )
+    choice = chosen(KubeletChoices(**kubelet), config)
     time = ManualClock() if clock == "manual" else None
-    extras = Extras(ready_file, pods.resolve() if pods else None)
+    manifests = pods or choice.static_pods
+    extras = Extras(ready_file, manifests.resolve() if manifests else None, notes=choice.notes)
     if plain or not is_possible():
         with LineWriter(standard_output()) as lines:
-            asyncio.run(serve(config, time, lines.line, extras))
+            asyncio.run(serve(choice.node, time, lines.line, extras))
         return
     with LiveView(standard_output()) as view:
-        asyncio.run(serve(config, time, view.line, evolve(extras, view=view)))
+        asyncio.run(serve(choice.node, time, view.line, evolve(extras, view=view)))
     click.echo(f"kubelet-sim has stopped: nothing runs at {escape_terminal(str(config.root))} any more")

@@ -36,6 +36,8 @@ class Extras:
     """The directory of static pods."""
     view: LiveView | None = None
     """Is shown the node as long as it runs."""
+    notes: tuple[str, ...] = ()
+    """Lines to say after the greeting."""
 
 
 async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], extras: Extras) -> None:
@@ -56,7 +58,7 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
     await node.start()
     try:
         layout = node.root.layout
-        for text in greeting(config, layout):
+        for text in (*greeting(config, layout), *map(escape_terminal, extras.notes)):
             line(text)
 
         def tell(record: Record) -> None:

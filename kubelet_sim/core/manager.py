@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kubelet_sim.core.admission import admitting
+from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.capacity import status_round
 from kubelet_sim.core.checkpoint import checkpoint_restored
-from kubelet_sim.core.cpu_provider import CpuBooks, CpuProvider
+from kubelet_sim.core.cpu_provider import CpuProvider
 from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.facts import (
     Applied,
@@ -28,7 +29,7 @@ from kubelet_sim.core.preparation import preparing
 from kubelet_sim.core.reclaim import reclaim
 from kubelet_sim.core.registration import registering
 from kubelet_sim.core.state import Context, State
-from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings, merger
+from kubelet_sim.core.topology.settings import merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
@@ -55,9 +56,7 @@ class DeviceManager:
         order: picks where the kubelet's order is open.
         node: the node object that an earlier kubelet process left behind.
         machine: the resources that are no plugin's.
-        topology: the topology manager's settings; policy none if not given.
-        numa: the machine's NUMA nodes, in its own order.
-        cpus: for a static CPU manager beside the device manager; none if not given.
+        alignment: policy none on one NUMA node if not given.
 
     Raises:
         UsageError: the topology settings do not fit the machine, in the kubelet's words (TM-12).
@@ -71,15 +70,13 @@ class DeviceManager:
         order: Order | None = None,
         node: NodeObject | None = None,
         machine: Mapping[str, Quantity] = DEFAULT_MACHINE,
-        topology: TopologySettings | None = None,
-        numa: Sequence[NumaNodeInfo] = (NumaNodeInfo(0),),
-        cpus: CpuBooks | None = None,
+        alignment: Alignment | None = None,
     ) -> None:
         state = State(node=node or NodeObject())
-        policy = merger(topology or TopologySettings(), numa)
-        nodes = tuple(node.id for node in numa)
+        given = alignment or Alignment()
+        policy, nodes = merger(given.topology, given.numa), tuple(node.id for node in given.numa)
         self.context = Context(state, profile, order or Sorted(), journal, machine, policy, nodes)
-        self._further = () if cpus is None else (CpuProvider(self.context, cpus),)
+        self._further = () if given.cpus is None else (CpuProvider(self.context, given.cpus),)
 
     @property
     def state(self) -> State:

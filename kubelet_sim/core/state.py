@@ -16,7 +16,7 @@ from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.ports import Journal, Order
 from kubelet_sim.core.reuse import ReuseTable
 from kubelet_sim.core.topology.affinities import Affinities
-from kubelet_sim.core.topology.settings import Merger, TopologySettings, merger
+from kubelet_sim.core.topology.settings import NO_ALIGNMENT, Merger, merger
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
@@ -78,7 +78,7 @@ class Context:
     order: Order
     journal: Journal
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE)
-    merger: Merger = field(factory=lambda: merger(TopologySettings(), ()))
+    merger: Merger = field(factory=lambda: merger(NO_ALIGNMENT, ()))
     """The topology manager's policy."""
     numa_nodes: tuple[int, ...] = (0,)
     """The machine's, in its own order."""

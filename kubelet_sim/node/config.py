@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
+from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 from kubelet_sim.model.node import DEFAULT_MACHINE
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import V1_36, Profile
@@ -32,7 +32,7 @@ class NodeConfig:
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
     numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
     """The machine's NUMA nodes, in its own order. They matter with a topology policy."""
-    topology: TopologySettings = TopologySettings()
+    topology: TopologySettings = NO_ALIGNMENT
     """The topology manager's policy, scope and options."""
     exclusive_cpus: Mapping[int, int] | None = field(default=None, hash=False)
     """How many cpus each NUMA node has for a static CPU manager; `None`: there is none."""

@@ -237,12 +237,8 @@ class Driver:
                 link = self.links[client]
                 link.was_connected = True
                 link.stream = self.own(self._read(link))
-            case CallAllocate(client, device_ids):
-                return await self.links[client].connection.allocate(device_ids)
-            case CallGetPreferredAllocation(client, available, must_include, size):
-                return await self.links[client].connection.get_preferred_allocation(available, must_include, size)
-            case CallPreStartContainer(client, device_ids):
-                await self._pre_start(self.links[client], device_ids)
+            case CallAllocate() | CallGetPreferredAllocation() | CallPreStartContainer():
+                return await self._call(effect)
             case CloseConnection(client):
                 if self.links[
                     client
@@ -252,6 +248,18 @@ class Driver:
                 await self._world.store.write(document)
             case _:
                 raise InvariantError(f"nobody can perform {effect!r}")
+        return None
+
+    async def _call(self, call: CallAllocate | CallGetPreferredAllocation | CallPreStartContainer) -> object:
+        """The calls about devices of a container. Rules: DM-41"""
+        link = self.links[call.client]
+        match call:
+            case CallAllocate(_, device_ids):
+                return await link.connection.allocate(device_ids)
+            case CallGetPreferredAllocation(_, available, must_include, size):
+                return await link.connection.get_preferred_allocation(available, must_include, size)
+            case CallPreStartContainer(_, device_ids):
+                await self._pre_start(link, device_ids)
         return None
 
     async def _pre_start(self, link: Link, device_ids: tuple[DeviceID, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
-from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.facts import (
     CheckpointRestored,
     Fact,
@@ -28,7 +28,6 @@ from kubelet_sim.core.facts import (
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
-from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -59,9 +58,7 @@ class Setup:
     profile: Profile = V1_36
     order: Order | None = None
     machine: Mapping[str, Quantity] = field(default=DEFAULT_MACHINE, hash=False)
-    topology: TopologySettings = TopologySettings()
-    numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
-    cpus: CpuBooks | None = None
+    alignment: Alignment | None = None
 
 
 @frozen
@@ -85,9 +82,7 @@ class Kubelet:
             order=setup.order,
             node=node,
             machine=setup.machine,
-            topology=setup.topology,
-            numa=setup.numa,
-            cpus=setup.cpus,
+            alignment=setup.alignment,
         )
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)
@@ -158,7 +153,6 @@ class Kubelet:
 
         Rules: DM-74
         """
-
         return await finished(self._driver.own(self._driver.walk(self._manager.admit(pod), in_turn=True)))
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:

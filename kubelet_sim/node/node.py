@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Self, TypeVar
 
+from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
@@ -174,7 +175,8 @@ class Node:
             self._store = FileCheckpointStore(root.layout.device_plugins)
         servers = GrpcRegistrationServers(appears=self.config.socket_appears.value)
         config = self.config
-        setup = Setup(config.profile, self._order, config.machine, config.topology, config.numa, self._cpus)
+        alignment = Alignment(config.topology, config.numa, self._cpus)
+        setup = Setup(config.profile, self._order, config.machine, alignment)
         directory = str(root.layout.device_plugins)
         world = World(self._calls, self._store, self.clock, self.transcript, directory)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), self._node_object)

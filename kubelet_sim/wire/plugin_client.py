@@ -115,7 +115,7 @@ class GrpcPluginConnection:
         self, name: str, request: bytes, decode: Callable[[bytes], T], timeout_s: float | None = None
     ) -> T:
         method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(_path(name))
-        call = method(request)
+        call = method(request, timeout=timeout_s)
         with self._in_progress_until_left(call):
             answer: bytes | None = await self._unless_closed(call)
         if answer is None:  # the library takes a status of OK for an answer

@@ -54,6 +54,5 @@ def flattened(answers: Sequence[HintsByResource]) -> list[Sequence[Hint]]:
     for answer in answers:
         if not answer:
             lists.append(NO_PREFERENCE)
-        for hints in answer.values():
-            lists.append(NO_PREFERENCE if hints is None else hints or IMPOSSIBLE)
+        lists.extend(NO_PREFERENCE if hints is None else hints or IMPOSSIBLE for hints in answer.values())
     return lists

@@ -57,6 +57,10 @@ class TopologySettings:
     options: Mapping[str, str] = field(default=_NO_OPTIONS, hash=False)
 
 
+NO_ALIGNMENT = TopologySettings()
+"""Policy none."""
+
+
 @frozen
 class Merger:
     """The policy, ready to merge."""

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
@@ -283,7 +284,7 @@ class Bench:
         self.settings, self.numa = settings, tuple(numa)
         nodes = tuple(map(NumaNodeInfo, self.numa))
         self.manager = DeviceManager(
-            V1_36, self.notes, order=order, node=node, machine=machine, topology=settings, numa=nodes
+            V1_36, self.notes, order=order, node=node, machine=machine, alignment=Alignment(settings, nodes)
         )
         self.manager.apply(SourcesReadyChanged(ready))
         if node is None:

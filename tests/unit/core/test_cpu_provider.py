@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks, CpuProvider, exclusive_cpus
 from kubelet_sim.core.effects import CallAllocate, WriteCheckpoint
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged
@@ -47,9 +48,7 @@ def _manager(policy: str, **choices: Any) -> tuple[DeviceManager, CpuBooks]:
         _Journal(),
         node=NodeObject(MACHINE, MACHINE),
         machine=MACHINE,
-        topology=TopologySettings(policy, **choices),
-        numa=(NumaNodeInfo(0), NumaNodeInfo(1)),
-        cpus=cpus,
+        alignment=Alignment(TopologySettings(policy, **choices), (NumaNodeInfo(0), NumaNodeInfo(1)), cpus),
     )
     manager.apply(SourcesReadyChanged(ready=True))
     return manager, cpus
