@@ -41,7 +41,7 @@ from kubelet_sim.core.ports import Order
 from kubelet_sim.core.reuse import ReuseTable
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.affinities import Affinities
-from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
+from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.admission import Admission, Rejected
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -284,7 +284,12 @@ class Bench:
         self.settings, self.numa = settings, tuple(numa)
         nodes = tuple(map(NumaNodeInfo, self.numa))
         self.manager = DeviceManager(
-            V1_36, self.notes, order=order, node=node, machine=machine, alignment=Alignment(settings, nodes)
+            V1_36,
+            self.notes,
+            order=order,
+            node=node,
+            machine=machine,
+            alignment=Alignment(settings or NO_ALIGNMENT, nodes),
         )
         self.manager.apply(SourcesReadyChanged(ready))
         if node is None:
