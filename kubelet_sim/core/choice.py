@@ -157,8 +157,9 @@ def _asking_preference(
         call = CallGetPreferredAllocation(live_client(endpoint), available_ids, must_include, size)
         answer = yield from ask(call)
     except (RpcFailed, AllocationFailed) as failure:
-        if taking.taken:
-            text = f"{len(taking.taken)} ids that were chosen before the error stay in use without an owner"
+        leaked = context.state.books.unrecorded().intersection((resource, device) for device in taking.taken)
+        if leaked:
+            text = f"{len(leaked)} ids that were chosen before the error stay in use without an owner"
             context.warn("DM-96 DM-102", resource, text)
         text = f"device plugin GetPreferredAllocation rpc failed with err: {failure}"
         raise AllocationFailed(text, rule="DM-96") from failure
