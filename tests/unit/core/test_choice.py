@@ -602,7 +602,9 @@ def test_the_course_is_told() -> None:
     bench.serve("x", resource=NIC)
     bench.admit(pod_of("q", init("i", {NIC: 1}), container("main", {NIC: 1})))
 
-    told = {decision.text: decision.details["chosen"] for decision in bench.notes.decisions if "chosen" in decision.details}
+    told = {
+        decision.text: decision.details["chosen"] for decision in bench.notes.decisions if "chosen" in decision.details
+    }
     assert told == {
         f"main gets 4 of {DEV}: 3 free and aligned, 2 unaligned, 2 without affinity": ["a0", "b0", "c0", "d1"],
         f"i gets 1 of {NIC}: 1 free, none bound to the affinity": ["x"],

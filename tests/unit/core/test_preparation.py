@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetPreferredAllocation,
     CallPreStartContainer,
+    Effect,
     TakeAdmissionTurn,
     WriteCheckpoint,
 )
@@ -467,9 +470,7 @@ def test_it_was_allocated_while_it_waited() -> None:
         ),
     ],
 )
-def test_a_late_allocation_that_fails(
-    at: type[CallAllocate], answer: object, text: str, shown: str | None
-) -> None:
+def test_a_late_allocation_that_fails(at: type[Effect[Any]], answer: object, text: str, shown: str | None) -> None:
     """The container is not created, the pod stays; of a bare status the description alone is shown. Rules: DM-104, DM-106"""
     bench = _late("a", options=PREFERS)
     steps = bench.preparing(ONE)

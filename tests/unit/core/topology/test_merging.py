@@ -20,10 +20,12 @@ CLOSEST = merger(TopologySettings("restricted", "container", {"prefer-closest-nu
 
 
 def wanted(*nodes: int) -> Hint:
+    """A preferred hint."""
     return Hint(mask_of(nodes), is_preferred=True)
 
 
 def possible(*nodes: int) -> Hint:
+    """One that is not."""
     return Hint(mask_of(nodes))
 
 
@@ -102,7 +104,7 @@ SMALL_LISTS = st.lists(st.lists(HINTS, min_size=1, max_size=5), max_size=4)
 UNPREFERRED_LISTS = st.lists(st.lists(st.builds(Hint, MASKS), min_size=1, max_size=5), min_size=1, max_size=4)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=400, derandomize=True)
 @given(SMALL_LISTS | UNPREFERRED_LISTS, st.sampled_from([DEFAULT, DEFAULT, 5, 0]), st.booleans())
 def test_the_closed_form_is_the_walk(lists: Lists, default: int, is_closest: bool) -> None:
     """What is found mask by mask is what the walk over all permutations finds. Rules: TM-20…TM-28, TM-29"""
@@ -112,7 +114,7 @@ def test_the_closed_form_is_the_walk(lists: Lists, default: int, is_closest: boo
     assert merged(lists, default, fitness) == _walked(lists, default, is_closest=is_closest)
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 @given(st.lists(st.lists(HINTS, min_size=1, max_size=3), max_size=3))
 def test_any_order(lists: Lists) -> None:
     """Neither the order of lists nor of hints matters. Rules: TM-17, TM-28"""
@@ -216,6 +218,15 @@ def test_the_closest_nodes() -> None:
         [NumaNodeInfo(node, (10,) * 4) for node in range(4)],
     ).fitness
     assert merged(lists, DEFAULT, alike) == wanted(0, 1)
+
+
+def test_few_nodes_come_before_close_ones() -> None:
+    """Two nodes far from each other are better than three that are close. Rules: TM-24"""
+    distances = ((10, 10, 10, 200), (10, 10, 10, 10), (10, 10, 10, 10), (200, 10, 10, 10))
+    settings = TopologySettings("restricted", "container", {"prefer-closest-numa-nodes": "1"})
+    fitness = merger(settings, [NumaNodeInfo(node, row) for node, row in enumerate(distances)]).fitness
+
+    assert merged([[wanted(0, 1, 2), wanted(0, 3)]], DEFAULT, fitness) == wanted(0, 3)
 
 
 def test_only_single_nodes() -> None:

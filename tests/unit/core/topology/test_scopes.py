@@ -46,18 +46,18 @@ class Provider:
     """By container; the pod's under the empty text."""
     failures: Mapping[str, Exception] = field(factory=dict)
 
-    def hints(self, pod: Pod, container: Container) -> HintsByResource:
+    def hints(self, pod: Pod, container: Container) -> HintsByResource:  # noqa: ARG002 - it knows one pod
         self.log.append(f"{self.name} hints {container.name}")
         return self._answer(container.name)
 
-    def pod_hints(self, pod: Pod) -> HintsByResource:
+    def pod_hints(self, pod: Pod) -> HintsByResource:  # noqa: ARG002 - likewise
         self.log.append(f"{self.name} hints")
         return self._answer("")
 
     def _answer(self, name: str) -> HintsByResource:
         return {self.name: self.answers[name]} if name in self.answers else {}
 
-    def allocating(self, pod: Pod, container: Container) -> Walk[None]:
+    def allocating(self, pod: Pod, container: Container) -> Walk[None]:  # noqa: ARG002 - likewise
         self.log.append(f"{self.name} allocates {container.name}")
         if container.name in self.failures:
             raise self.failures[container.name]
@@ -166,7 +166,7 @@ def test_a_later_admission_overwrites() -> None:
     """The newest hint is the one that counts. Rules: TM-45"""
     bench = _bench("best-effort")
     for hint in (ON_0, ON_1):
-        _admit(bench, Provider("a", [], dict.fromkeys(ALL, [hint])))
+        _admit(bench, Provider("a", [], dict.fromkeys(ALL, (hint,))))
 
     assert set(_stored(bench).values()) == {ON_1}
 
