@@ -116,7 +116,7 @@ def _record(
 def _by_numa(
     context: Context, resource: ResourceName, chosen: Iterable[DeviceID]
 ) -> dict[NumaNode, tuple[DeviceID, ...]]:
-    """Ids by NUMA node; a device that is not listed any more is one without topology. Rules: DM-59, DM-100"""
+    """Ids by NUMA node; a device that is not listed any more is one without topology. Rules: DM-59, DM-100, TM-68"""
     listed = context.state.devices.get(resource, {})
     groups: dict[NumaNode, list[DeviceID]] = {}
     for device_id in chosen:

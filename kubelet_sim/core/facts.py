@@ -77,6 +77,13 @@ class PodDeactivated(Fact[None]):
 
 
 @frozen
+class ContainersRemoved(Fact[None]):
+    """The containers of a pod were removed from the runtime: nobody needs to know their NUMA affinity. Rules: TM-46"""
+
+    pod: Pod
+
+
+@frozen
 class SourcesReadyChanged(Fact[None]):
     """Whether every pod source has delivered a batch that was dispatched completely. Rules: DM-109"""
 

@@ -14,6 +14,7 @@ from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.facts import (
     Applied,
     CheckpointRestored,
+    ContainersRemoved,
     DevicesListed,
     Fact,
     PodActivated,
@@ -106,6 +107,8 @@ class DeviceManager:
                 self.state.active_pods[pod.uid] = pod
             case PodDeactivated(uid):
                 self.state.active_pods.pop(uid, None)
+            case ContainersRemoved(pod):
+                self.state.affinities.forget(pod)
             case SourcesReadyChanged(ready):
                 self.state.sources_ready = ready
             case ReclaimAsked():

@@ -15,6 +15,7 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import (
     CheckpointRestored,
+    ContainersRemoved,
     DevicesListed,
     PodActivated,
     PodDeactivated,
@@ -49,6 +50,8 @@ def fact_text(fact: object, state: State) -> Words:
         case PodDeactivated(uid):
             pod_or_none = state.active_pods.get(uid)
             return pod_or_none.key if pod_or_none else uid, "the pod is not active any more", ("DM-116",)
+        case ContainersRemoved(pod):
+            return pod.key, "its containers are removed", ("TM-46",)
         case SourcesReadyChanged(ready):
             return _NODE, f"pod sources are {'ready' if ready else 'not ready'}", ("DM-109",)
         case ReclaimAsked():

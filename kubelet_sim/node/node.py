@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.facts import ContainersRemoved
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission, Admitted
@@ -290,6 +291,7 @@ class Node:
             for container in self._runtime.stop(known.pod, "Completed"):
                 self._events.of_pod(known.pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
             await kubelet.deactivate(known.pod.uid)
+            await kubelet.apply(ContainersRemoved(known.pod))
             self._pods.drop(known.pod.uid)
             self._runtime.forget(known.pod)
             self.transcript.add("node", known.pod.key, "pod deleted")

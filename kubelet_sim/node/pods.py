@@ -43,7 +43,7 @@ class KnownPod:
         return self.phase in TERMINAL
 
     def decided(self, verdict: Admission, prefix: str) -> None:
-        """Take the verdict into the status; a refusal is final. Rules: DM-77"""
+        """Take the verdict into the status; a refusal is final. Rules: DM-77, TM-44"""
         if isinstance(verdict, Rejected):
             self.phase, self.reason, self.message = "Failed", verdict.reason, prefix + verdict.message
 

@@ -6,6 +6,7 @@ from attrs import define, field
 
 from kubelet_sim.core.topology.hints import Hint
 from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.pod import Pod
 
 
 @define
@@ -22,6 +23,7 @@ class Affinities:
         """In place of what an earlier admission stored. Rules: TM-45"""
         self._stored[uid, container] = hint
 
-    def forget(self, uid: PodUID, container: ContainerName) -> None:
-        """The container is gone for good. Rules: TM-46"""
-        self._stored.pop((uid, container), None)
+    def forget(self, pod: Pod) -> None:
+        """The pod's containers are gone for good. Rules: TM-46"""
+        for container in pod.all_containers():
+            self._stored.pop((pod.uid, container.name), None)

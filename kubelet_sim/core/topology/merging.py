@@ -24,7 +24,7 @@ def merged(lists: HintLists, default: Mask, fitness: Fitness = narrowness) -> Hi
         default: the mask of all nodes.
         fitness: how to choose between masks.
 
-    Rules: TM-20, TM-21, TM-22, TM-23, TM-24, TM-26, TM-28, TM-29, TM-34
+    Rules: DM-121, TM-20, TM-21, TM-22, TM-23, TM-24, TM-26, TM-28, TM-29, TM-34
     Follows: mergePermutation, compareHints, HintMerger.Merge
     """
     if not all(lists):

@@ -139,7 +139,7 @@ def test_the_newest_plugin_is_called() -> None:
 
 
 def test_numa_nodes_of_a_record() -> None:
-    """Ids stand under each of their nodes, as often as listed; without topology of either kind under −1. Rules: DM-56, DM-100"""
+    """Ids stand under each of their nodes, as often as listed; without topology of either kind under −1. Rules: DM-56, DM-100, TM-68"""
     bench = Bench()
     bench.serve(dev("a", 0, 1), dev("b", 1, 1), dev("c"), Device(dev("d").id, topology=()), dev("e", -1, 70))
     bench.admit(pod("p", {DEV: 5}))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kubelet_sim.core.topology.hints import Hint
+from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import DialFailed, RegistrationRefused, RpcFailed, TransportError, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
-from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.ids import ContainerName, DeviceID, PodUID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
@@ -54,7 +56,7 @@ def test_a_pod_is_admitted_and_run(on_bench: RunOnBench) -> None:
 def test_a_refused_pod_fails_for_good(on_bench: RunOnBench) -> None:
     """Phase, reason and message are those that the kubelet writes into the pod's status.
 
-    Rules: DM-77, DM-78
+    Rules: DM-77, DM-78, TM-44
     """
 
     async def body(it: Bench) -> None:
@@ -74,7 +76,7 @@ def test_a_refused_pod_fails_for_good(on_bench: RunOnBench) -> None:
 def test_pods_are_admitted_one_after_the_other(on_bench: RunOnBench) -> None:
     """While a plugin thinks about one pod, the next one waits, and a deletion, too; registrations do not.
 
-    Rules: DM-20, DM-41, DM-74
+    Rules: DM-20, DM-41, DM-74, TM-48
     """
 
     async def body(it: Bench) -> None:
@@ -568,5 +570,126 @@ def test_an_older_stream_ends_while_the_newer_plugin_is_dialled(on_bench: RunOnB
         it.calls.peer("late.sock")
         await soon(call)
         assert _resource(it.node.status()).endpoint == "live"
+
+    on_bench(body)
+
+
+def test_the_affinity_of_a_deleted_pod_is_forgotten(on_bench: RunOnBench) -> None:
+    """Its containers are removed from the runtime, and with them the stored hints. Rules: TM-46"""
+
+    async def body(it: Bench) -> None:
+        assert await it.node.admit(pod("one")) == Admitted()
+        affinities = it.node.kubelet.state.affinities
+        uid, name = PodUID("one"), ContainerName("main")
+        assert affinities.of(uid, name).is_preferred
+        await it.node.remove("one")
+        assert affinities.of(uid, name) == Hint()
+
+    numa = (NumaNodeInfo(0), NumaNodeInfo(1))
+    on_bench(body, topology=TopologySettings("best-effort"), numa=numa, runs_containers=False)
+
+
+def test_settings_that_a_kubelet_refuses_end_the_start(short_root: Path) -> None:
+    """The node says it in the kubelet's words, and leaves the root free. Rules: TM-12"""
+
+    async def whole() -> None:
+        numa = tuple(NumaNodeInfo(node) for node in range(9))
+        with pytest.raises(UsageError, match="unsupported on machines with more than 8 NUMA Nodes"):
+            async with bench(short_root, topology=TopologySettings("restricted"), numa=numa):
+                raise AssertionError
+        async with bench(short_root) as it:
+            assert it.node.status().sources_ready
+
+    asyncio.run(asyncio.wait_for(whole(), 20))
+
+
+def test_pre_start_has_a_deadline_of_the_clock(on_bench: RunOnBench) -> None:
+    """A plugin that does not answer PreStartContainer fails the container after 30 s, and the next try succeeds.
+
+    Rules: DM-41, DM-103, DM-104
+    """
+
+    async def body(it: Bench) -> None:
+        peer = it.calls.peer("p.sock")
+        asked, hangs = asyncio.Event(), True
+
+        async def wants_pre_start() -> PluginOptions:
+            return PluginOptions(pre_start_required=True)
+
+        async def start(_: tuple[DeviceID, ...]) -> None:
+            asked.set()
+            if hangs:
+                await asyncio.Event().wait()
+
+        peer.options, peer.pre_start = wants_pre_start, start
+        await it.plugin(device("a"))
+        await it.node.apply([pod("one")])
+        await soon(asked.wait())
+        await it.node.advance(31)
+        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].reason))
+        assert waiting.pods[0].containers[0].message == (
+            "device plugin PreStartContainer rpc failed with err: "
+            "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+        )
+        hangs = False
+        await it.node.advance(10)
+        await it.node.wait_for(_phase("one", "Running"))
+
+    on_bench(body)
+
+
+def test_a_late_allocation_waits_for_an_admission(on_bench: RunOnBench) -> None:
+    """They take turns, and the transcript says that a kubelet might have crashed. Rules: DM-86, DM-106"""
+
+    async def body(it: Bench) -> None:
+        assert await it.node.admit(pod("early")) == Admitted()
+        peer = await it.plugin(device("a"), device("b"))
+        await it.node.status_round()
+        asked, answers = asyncio.Event(), asyncio.Event()
+
+        async def slow(_: tuple[DeviceID, ...]) -> AllocateAnswer:
+            asked.set()
+            await answers.wait()
+            return AllocateAnswer((ContainerResponse(),))
+
+        peer.allocate = slow
+        admission = asyncio.create_task(it.node.admit(pod("other")))
+        await soon(asked.wait())
+        late = asyncio.create_task(it.node.prepare("early", "main"))
+        await it.node.wait_for(lambda _: "a late allocation waits for its turn" in it.texts())
+        assert len(peer.allocated) == 1
+        answers.set()
+        assert await soon(admission) == Admitted()
+        assert await soon(late) == ContainerSpec()
+        assert sorted(peer.allocated) == [("a",), ("b",)]
+        assert any("a kubelet of this version may crash here" in text for text in it.texts())
+
+    on_bench(body, runs_containers=False)
+
+
+def test_of_a_bare_status_only_the_description_is_shown(on_bench: RunOnBench) -> None:
+    """When Allocate fails as a container is created, its waiting message leaves the code out. Rules: DM-104, DM-106"""
+
+    async def body(it: Bench) -> None:
+        gate = asyncio.Event()
+        net = it.calls.peer("q.sock")
+
+        async def wait(_: tuple[DeviceID, ...]) -> AllocateAnswer:
+            await gate.wait()
+            return AllocateAnswer((ContainerResponse(),))
+
+        net.allocate = wait
+        await it.plugin(device("x"), socket_name="q.sock", resource="example.com/net")
+        await it.node.apply([pod("one", other="example.com/net")])
+        await it.node.wait_for(lambda _: bool(net.allocated))
+        peer = await it.plugin(device("a"))
+
+        async def refuse(_: tuple[DeviceID, ...]) -> AllocateAnswer:
+            raise RpcFailed("InvalidArgument", "bad device")
+
+        peer.allocate = refuse
+        gate.set()
+        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].reason))
+        assert waiting.pods[0].containers[0].message == "bad device"
 
     on_bench(body)

@@ -7,6 +7,7 @@ import pytest
 from kubelet_sim.core.topology.affinities import Affinities
 from kubelet_sim.core.topology.hints import IMPOSSIBLE, NO_PREFERENCE, Hint, HintsByResource, flattened, rank
 from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.pod import Container, Pod
 
 P, MAIN = PodUID("p"), ContainerName("main")
 
@@ -55,6 +56,7 @@ def test_the_last_hint_of_a_container_counts() -> None:
 
     assert affinities.of(P, MAIN) == Hint(2, is_preferred=True)
     assert affinities.of(P, ContainerName("other")) == affinities.of(PodUID("q"), MAIN) == Hint()
-    affinities.forget(P, MAIN)
-    affinities.forget(P, MAIN)
+    gone = Pod("p", "default", P, containers=(Container(MAIN),))
+    affinities.forget(gone)
+    affinities.forget(gone)
     assert affinities.of(P, MAIN) == Hint()
