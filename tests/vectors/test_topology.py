@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
+import pytest
 from attrs import define, field
 
 from kubelet_sim.core.affinity import partition
@@ -123,16 +124,15 @@ def test_merging(policy_merge: dict[str, Any]) -> None:
 def test_starting(new_manager: dict[str, Any]) -> None:
     """Settings are refused in the kubelet's order and words. Rules: TM-11…TM-16"""
     settings = TopologySettings(new_manager["policy"], new_manager["scope"], new_manager["options"] or {})
-    try:
-        policy = merger(settings, _machine(new_manager["numa_nodes"]))
-    except UsageError as error:
-        assert str(error) == new_manager["error"]
-    else:
-        assert new_manager["error"] is None
-        assert (policy.policy.value, policy.scope.value) == (
-            new_manager["resulting_policy"],
-            new_manager["resulting_scope"],
-        )
+    nodes = _machine(new_manager["numa_nodes"])
+    if new_manager["error"] is not None:
+        with pytest.raises(UsageError) as refusal:
+            merger(settings, nodes)
+        assert str(refusal.value) == new_manager["error"]
+        return
+    policy = merger(settings, nodes)
+    came = policy.policy.value, policy.scope.value
+    assert came == (new_manager["resulting_policy"], new_manager["resulting_scope"])
 
 
 def _pod(value: Mapping[str, Any]) -> Pod:
@@ -208,7 +208,7 @@ def test_choosing(devices_to_allocate: dict[str, Any]) -> None:
     asks = case["plugin_preferred"] is not None or case["plugin_fails"]
     options = PluginOptions(get_preferred_allocation_available=asks)
     state.endpoints[RESOURCE] = Endpoint(RESOURCE, ClientID(1), options)
-    limits = {RESOURCE: Quantity.of(case["required"])}
+    limits: dict[str, Quantity] = {RESOURCE: Quantity.of(case["required"])}
     container = Container(ContainerName("c"), ContainerKind.APP, limits, limits)
     init = Container(ContainerName("i"), ContainerKind.INIT)
     pod = Pod("p", "default", PodUID("p"), (init,), (container,))
@@ -240,10 +240,8 @@ def _played(
             assert isinstance(effect, CallGetPreferredAllocation)
             asked = {"available": sorted(effect.available), "must_include": sorted(effect.must_include)}
             calls.append({**asked, "size": effect.size})
-            if case["plugin_fails"]:
-                effect = walk.throw(_Boom())
-            else:
-                effect = walk.send(tuple(case["plugin_preferred"]))
+            fails = case["plugin_fails"]
+            effect = walk.throw(_Boom()) if fails else walk.send(tuple(case["plugin_preferred"]))
     except StopIteration as end:
         return calls, end.value, None
     except AllocationFailed as failure:
@@ -267,15 +265,15 @@ class _Provider:
     _case: Mapping[str, Any]
     _calls: list[str] = field(factory=list)
 
-    def hints(self, pod: Pod, container: Container) -> HintsByResource:
+    def hints(self, _pod: Pod, container: Container) -> HintsByResource:
         self._calls.append(f"hints {self._case['name']} {container.name}")
         return _answer(self._case["hints"].get(container.name))
 
-    def pod_hints(self, pod: Pod) -> HintsByResource:
+    def pod_hints(self, _pod: Pod) -> HintsByResource:
         self._calls.append(f"podhints {self._case['name']}")
         return _answer(self._case["hints"].get(""))
 
-    def allocating(self, pod: Pod, container: Container) -> Generator[Effect[Any], Any, None]:
+    def allocating(self, _pod: Pod, container: Container) -> Generator[Effect[Any], Any, None]:
         self._calls.append(f"allocate {self._case['name']} {container.name}")
         if container.name in self._case.get("allocate_errors", {}):
             raise AllocationFailed(self._case["allocate_errors"][container.name], rule="TM-43")
@@ -297,11 +295,9 @@ def test_admission(admit: dict[str, Any]) -> None:
     pod = Pod("p", "default", PodUID("p"), init, app)
     context = _context(state, merger=policy, numa_nodes=tuple(node.id for node in nodes))
     manager = TopologyManager(context, [_Provider(each, calls) for each in admit["providers"]])
-    walk = manager.admitting(pod)
-    try:
-        next(walk)
-    except StopIteration as end:
-        verdict = end.value
+    with pytest.raises(StopIteration) as end:
+        next(manager.admitting(pod))
+    verdict = end.value.value
     refused = isinstance(verdict, Rejected)
     assert refused is not admit["admit"]
     assert ((verdict.reason, verdict.message) if refused else ("", "")) == (admit["reason"], admit["message"])

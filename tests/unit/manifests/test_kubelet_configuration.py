@@ -44,20 +44,18 @@ def test_nothing_is_said() -> None:
     assert read("") == KubeletConfiguration()
 
 
+NO_POLICY = (
+    'invalid configuration: topologyManagerPolicy (--topology-manager-policy) "strict" must be one of: '
+    '["none" "best-effort" "restricted" "single-numa-node"]'
+)
+NO_SCOPE = (
+    'invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: '
+    '"container", or "pod"'
+)
+
+
 @pytest.mark.parametrize(
-    "text, error",
-    [
-        (
-            "topologyManagerPolicy: strict",
-            'invalid configuration: topologyManagerPolicy (--topology-manager-policy) "strict" must be one of: '
-            '["none" "best-effort" "restricted" "single-numa-node"]',
-        ),
-        (
-            "topologyManagerScope: node",
-            'invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: '
-            '"container", or "pod"',
-        ),
-    ],
+    "text, error", [("topologyManagerPolicy: strict", NO_POLICY), ("topologyManagerScope: node", NO_SCOPE)]
 )
 def test_a_wrong_word_is_refused_as_the_kubelet_refuses_it(text: str, error: str) -> None:
     """The kubelet's configuration check has words of its own. Rules: TM-11"""
