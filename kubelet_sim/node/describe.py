@@ -59,7 +59,7 @@ def fact_text(fact: object, state: State) -> Words:
         case RuntimeListed(running):
             return _NODE, f"the runtime reports {len(running)} running containers", ("DM-7",)
         case CheckpointRestored(entries, registered):
-            return _NODE, f"checkpoint: {len(entries)} records, {len(registered)} resources", ("DM-145",)
+            return _NODE, f"checkpoint: {_count(len(entries), 'record')}, {_count(len(registered), 'resource')}", ("DM-145",)
     return _NODE, type(fact).__name__, ()
 
 
@@ -85,7 +85,7 @@ def effect_text(effect: object, state: State) -> Words:
         case TakeAdmissionTurn():
             return _NODE, "a late allocation waits for its turn", ("DM-86", "DM-106")
         case WriteCheckpoint(document):
-            return _NODE, f"checkpoint with {len(document.entries or ())} records is written", ("DM-136",)
+            return _NODE, f"a checkpoint with {_count(len(document.entries or ()), 'record')} is written", ("DM-136",)
     return _NODE, type(effect).__name__, ()
 
 
@@ -125,3 +125,7 @@ def response_text(response: ContainerResponse) -> str:
 
 def _name(state: State, client: ClientID) -> str:
     return state.resource_of.get(client, f"client {client}")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -8,12 +8,15 @@ from attrs import frozen
 
 from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.state import Context
-from kubelet_sim.core.topology.hints import Hint, HintProvider, HintsByResource
-from kubelet_sim.core.topology.masks import nodes_of
+from kubelet_sim.core.topology.hints import Hint, HintProvider, HintsByResource, rank
+from kubelet_sim.core.topology.masks import narrowness, nodes_of
 from kubelet_sim.core.topology.settings import Scope
 from kubelet_sim.errors import AllocationFailed, TopologyRefused
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
 from kubelet_sim.model.pod import Pod
+
+SHOWN = 8
+"""How many hints of one resource are told."""
 
 
 @frozen
@@ -59,7 +62,8 @@ class TopologyManager:
         admits = merger.admits(result)
         text = f"{whom}: {_told(answers)}; together {_shown(result)}"
         say = self.context.say if admits else self.context.warn
-        say("TM-21 TM-28", pod.key, f"{text}: {'admitted' if admits else 'refused'} by policy {merger.policy.value}")
+        rules = "TM-21 TM-28" if merger.fitness is narrowness else "TM-21 TM-24 TM-27 TM-28"
+        say(rules, pod.key, f"{text}: {'admitted' if admits else 'refused'} by policy {merger.policy.value}")
         if not admits:
             raise TopologyRefused
         return result
@@ -74,11 +78,14 @@ def _told(answers: Sequence[HintsByResource]) -> str:
             elif not hints:
                 parts.append(f"{resource} cannot be had")
             else:
-                shown = ", ".join(_shown(hint) for hint in sorted(hints, key=lambda each: not each.is_preferred)[:4])
-                parts.append(f"{resource} could come from {shown}{' …' if len(hints) > 4 else ''}")  # noqa: PLR2004
+                first = sorted(hints, key=rank)[:SHOWN]
+                more = " …" if len(hints) > SHOWN else ""
+                parts.append(f"{resource} could come from {', '.join(map(_shown, first))}{more}")
     return "; ".join(parts) or "nobody has a preference"
 
 
 def _shown(hint: Hint) -> str:
-    where = "any node" if hint.mask is None else "{" + ",".join(map(str, nodes_of(hint.mask))) + "}"
-    return f"{where} (preferred)" if hint.is_preferred else where
+    if hint.mask is None:
+        return "any node" if hint.is_preferred else "no node"
+    nodes = "{" + ",".join(map(str, nodes_of(hint.mask))) + "}"
+    return f"{nodes} (preferred)" if hint.is_preferred else nodes

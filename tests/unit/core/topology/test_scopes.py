@@ -174,14 +174,14 @@ def test_a_later_admission_overwrites() -> None:
 def test_the_merge_is_told() -> None:
     """An admitted merge is a note, a refused one a warning with what everybody could do. Rules: TM-21, TM-42"""
     bench = _bench()
-    many = [Hint(mask) for mask in (1, 2, 3, 1, 2)]
+    many = [Hint(mask) for mask in (1, 2, 3) for _ in range(3)]
     _admit(bench, Provider("a", [], {"first": [ON_0], "side": many}))
     _admit(bench, Provider("a", [], {"first": ()}))
 
     noted = [(decision.level.name, decision.text) for decision in bench.notes.of("TM-21")]
     assert noted == [
         ("INFO", "first: a could come from {0} (preferred); together {0} (preferred): admitted by policy restricted"),
-        ("WARNING", "side: a could come from {0}, {1}, {0,1}, {0} …; together {0}: refused by policy restricted"),
+        ("WARNING", "side: a could come from {0}, {0}, {0}, {1}, {1}, {1}, {0,1}, {0,1} …; together {0}: refused by policy restricted"),
         ("WARNING", "first: a cannot be had; together {0,1}: refused by policy restricted"),
     ]
 
