@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.text import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.transcript import Record
@@ -22,12 +22,12 @@ _CLOSING_S = 2.0
 
 
 def record_line(record: Record) -> str:
-    """A record on one line, its foreign text escaped: time, kind, subject, text, rules."""
+    """A record on one line, its foreign text escaped, and cut if it is very long: time, kind, subject, text, rules."""
     from kubelet_sim.transcript import Level
 
     mark = "WARNING " if record.level is Level.WARNING else ""
     rules = f"  [{', '.join(record.rules)}]" if record.rules else ""
-    subject, text = escape_terminal(record.subject), escape_terminal(record.text)
+    subject, text = escape_terminal(cut(record.subject)), escape_terminal(cut(record.text))
     return f"{record.at_s:10.3f}  {record.kind:<8}  {mark}{subject}: {text}{rules}"
 
 

@@ -26,6 +26,11 @@ def escape_terminal(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def cut(text: str, length: int = 2000) -> str:
+    """The text, or its beginning and how long it is: a name of a million characters is worth less than the next line."""
+    return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"
+
+
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)
