@@ -381,13 +381,18 @@ class CoreMachine(RuleBasedStateMachine):
     # ----------------------------------------------------------------------------------------------------- pods
 
     @precondition(lambda self: self.turn is None)
-    @rule(data=st.data(), again=st.sampled_from([False, False, True]))
-    def a_pod_is_admitted(self, data: st.DataObject, again: bool) -> None:
+    @rule(data=st.data(), again=st.sampled_from([False, False, True]), reply=REPLIES, waits=st.booleans())
+    def a_pod_is_admitted(self, data: st.DataObject, again: bool, reply: Reply, waits: bool) -> None:
+        """A pod of any shape, with one resource or several; its admission may be left in the middle."""
         if again and self.pods:
             pod = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
         else:
-            pod = data.draw(kst.pods(f"pod-{len(self.pods)}", RESOURCES, max_count=2))
+            known = [name for name in RESOURCES if self.plugins.healthy.get(name)] or RESOURCES
+            resources = data.draw(st.sampled_from([RESOURCES, known, known[:1]]))
+            pod = data.draw(kst.pods(f"pod-{len(self.pods)}", resources, max_count=2))
         self._admit(pod)
+        while self.admission is not None and not waits:
+            self._answer_allocation(self.admission, evolve(reply, fails=False))
 
     @precondition(lambda self: self.turn is None)
     @rule(wanted=st.lists(SMALL_PODS, min_size=1, max_size=3), reply=REPLIES, waits=st.booleans())
