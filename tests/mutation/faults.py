@@ -397,4 +397,51 @@ FAULTS = (
     Fault("a new count forgets nothing", _BOOKS, "        self.in_use = {}\n", ""),
     Fault("sharing is not noted", _BOOKS, "self.shared |= {(resource, device) for device in also_held}", "pass"),
     Fault("containers of one pod share like pods", _BOOKS, "if uid != pod and of == resource", "if of == resource"),
+    # --------------------------------------------------------------------------------- around all these
+    Fault(
+        "no sidecar runs beside an init container",
+        "predicate.py",
+        "beside = dict(running)",
+        "beside: dict[str, Fraction] = {}",
+    ),
+    Fault(
+        "a sidecar is over before the apps start",
+        "predicate.py",
+        "        if container.kind is ContainerKind.SIDECAR:\n            _add(running, of(container))\n",
+        "        if container.kind is ContainerKind.SIDECAR:\n            pass\n",
+    ),
+    Fault(
+        "an empty answer is no possible hint",
+        "topology/hints.py",
+        "NO_PREFERENCE if hints is None else hints or IMPOSSIBLE",
+        "hints or IMPOSSIBLE",
+    ),
+    Fault(
+        "an empty list is no preference",
+        "topology/hints.py",
+        "NO_PREFERENCE if hints is None else hints or IMPOSSIBLE",
+        "hints or NO_PREFERENCE",
+    ),
+    Fault("a silent provider is left out", "topology/hints.py", "lists.append(NO_PREFERENCE)\n", "pass\n"),
+    Fault(
+        "subsets go by size only to pairs",
+        "topology/masks.py",
+        "range(1, len(bits) + 1)",
+        "range(1, min(len(bits), 2) + 1)",
+    ),
+    Fault(
+        "a node of 64 is one of 0",
+        "topology/masks.py",
+        "for node in nodes if 0 <= node <= LAST_NODE)",
+        "for node in (each % 64 for each in nodes))",
+    ),
+    Fault("a refused pod stays active", "admission.py", "context.state.active_pods.pop(pod.uid, None)", "pass"),
+    Fault(
+        "a pod is active after its admission only", "admission.py", "    context.state.active_pods[pod.uid] = pod\n", ""
+    ),
+    Fault("a reclaim that finds nobody counts anew", "reclaim.py", "    if not gone:\n        return\n", ""),
+    Fault(
+        "a reclaim does not wait for the sources", "reclaim.py", "    if not state.sources_ready:\n        return\n", ""
+    ),
+    Fault("eight nodes are one too many", _SETTINGS, "if len(nodes) > limit:", "if len(nodes) >= limit:"),
 )
