@@ -59,7 +59,11 @@ def fact_text(fact: object, state: State) -> Words:
         case RuntimeListed(running):
             return _NODE, f"the runtime reports {len(running)} running containers", ("DM-7",)
         case CheckpointRestored(entries, registered):
-            return _NODE, f"checkpoint: {_count(len(entries), 'record')}, {_count(len(registered), 'resource')}", ("DM-145",)
+            return (
+                _NODE,
+                f"checkpoint: {_count(len(entries), 'record')}, {_count(len(registered), 'resource')}",
+                ("DM-145",),
+            )
     return _NODE, type(fact).__name__, ()
 
 

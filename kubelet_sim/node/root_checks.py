@@ -16,6 +16,8 @@ from kubelet_sim.node.layout import SOCKET_PATH_LIMIT, RootLayout
 from kubelet_sim.node.os_errors import os_error_text
 
 _ANSWER_WITHIN_S = 1.0
+_OF_A_KUBELET = ("cpu_manager_state", "memory_manager_state", "pki", "plugins_registry", "pod-resources")
+"""What a kubelet makes in its root and nobody else is likely to."""
 _ELSEWHERE = "choose another directory with --root"
 
 
@@ -63,6 +65,10 @@ def check_no_real_node(layout: RootLayout) -> None:
         raise UsageError(
             f"{layout.checkpoint} was not written by kubelet-sim, so {layout.path} may belong to a real node: {_ELSEWHERE}"
         )
+
+    found = [name for name in _OF_A_KUBELET if os.path.lexists(layout.path / name)]
+    if found and not is_regular_file(layout.marker):
+        raise UsageError(f"{layout.path} holds {', '.join(found)}, so it may belong to a real node: {_ELSEWHERE}")
 
 
 def somebody_listens(path: Path) -> bool:

@@ -55,6 +55,8 @@ def _resource_view(state: State, name: ResourceName, holders: _Holders, started_
             holders=tuple(sorted(holders.get((name, device.id), ()))),
         )
         for _, device in sorted(state.devices.get(name, {}).items())
+        # The table outlives a removed resource (DM-47); who looks wants to see what is left of it.
+        if name in state.healthy or (name, device.id) in holders
     )
     return ResourceView(
         name=name,

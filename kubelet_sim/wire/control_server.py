@@ -90,6 +90,7 @@ class ControlServer:
         self._door = ControlDoor(path, self._inner)
         self._service = _Service(node)
         self._server: grpc.aio.Server | None = None
+        self._file: unix_socket.SocketFile | None = None
 
     async def start(self) -> None:
         """Serve. Raises `TransportError`; nothing is left then."""
@@ -98,7 +99,9 @@ class ControlServer:
         server.add_generic_rpc_handlers([self._service.handlers()])
         try:
             self._inner.unlink(missing_ok=True)  # of a node that was killed
-            server.add_insecure_port(unix_socket.target(self._inner))
+            with unix_socket.passing_name(self._inner.parent) as alias:
+                server.add_insecure_port(unix_socket.target(alias / self._inner.name))
+            self._file = unix_socket.SocketFile(self._inner)
             os.chmod(self._inner, _MODE)  # noqa: PTH101 - a link would be followed either way, and there is none
             await server.start()
             await self._door.open()
@@ -118,7 +121,8 @@ class ControlServer:
             await server.stop(_FAREWELL_S)
             await self._service.end_work()
         await self._door.cut()
-        self._inner.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.remove()
 
 
 class _Service:

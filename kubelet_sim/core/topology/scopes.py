@@ -9,7 +9,7 @@ from attrs import frozen
 from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.state import Context
 from kubelet_sim.core.topology.hints import Hint, HintProvider, HintsByResource, rank
-from kubelet_sim.core.topology.masks import narrowness, nodes_of
+from kubelet_sim.core.topology.masks import nodes_of
 from kubelet_sim.core.topology.settings import Scope
 from kubelet_sim.errors import AllocationFailed, TopologyRefused
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
@@ -62,7 +62,7 @@ class TopologyManager:
         admits = merger.admits(result)
         text = f"{whom}: {_told(answers)}; together {_shown(result)}"
         say = self.context.say if admits else self.context.warn
-        rules = "TM-21 TM-28" if merger.fitness is narrowness else "TM-21 TM-24 TM-27 TM-28"
+        rules = "TM-21 TM-24 TM-27 TM-28" if merger.uses_distances else "TM-21 TM-28"
         say(rules, pod.key, f"{text}: {'admitted' if admits else 'refused'} by policy {merger.policy.value}")
         if not admits:
             raise TopologyRefused

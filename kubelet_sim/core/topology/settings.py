@@ -70,6 +70,8 @@ class Merger:
     default: Mask
     """All nodes. Rules: TM-16"""
     fitness: Fitness = narrowness
+    uses_distances: bool = False
+    """Whether the fitness is that of `prefer-closest-numa-nodes`. Rules: TM-24"""
 
     def result(self, answers: Sequence[HintsByResource]) -> Hint:
         """The hint that all providers together come to. Rules: TM-18, TM-30, TM-31, TM-32, TM-33"""
@@ -109,7 +111,8 @@ def merger(settings: TopologySettings, nodes: Sequence[NumaNodeInfo]) -> Merger:
         raise UsageError(f"unknown scope: {quoted(settings.scope)}")
     _check_ids(nodes, reach_needed=prefers_closest)
     fitness = _closeness(nodes) if prefers_closest else narrowness
-    return Merger(Policy(settings.policy), Scope(settings.scope), mask_of(node.id for node in nodes), fitness)
+    everything = mask_of(node.id for node in nodes)
+    return Merger(Policy(settings.policy), Scope(settings.scope), everything, fitness, prefers_closest)
 
 
 def _options(options: Mapping[str, str]) -> tuple[bool, int]:

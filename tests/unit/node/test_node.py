@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -693,3 +695,35 @@ def test_of_a_bare_status_only_the_description_is_shown(on_bench: RunOnBench) ->
         assert waiting.pods[0].containers[0].message == "bad device"
 
     on_bench(body)
+
+
+def test_a_deep_folder_for_temporary_files_does_no_harm(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets are bound through a short path, wherever `TMPDIR` leads."""
+    deep = short_root / ("x" * 90)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    async def whole() -> None:
+        async with bench(short_root / "r", has_control_socket=True) as it:
+            assert it.node.root.layout.registration_socket.is_socket()
+            assert it.node.root.layout.control_socket.is_socket()
+
+    asyncio.run(asyncio.wait_for(whole(), 20))
+
+
+def test_an_orphan_does_not_take_its_successors_sockets_along(short_root: Path) -> None:
+    """A node whose root was removed under it leaves the sockets of the next node in the same place alone."""
+    root = short_root / "r"
+
+    async def whole() -> None:
+        orphan = bench(root, has_control_socket=True)
+        await orphan.__aenter__()
+        shutil.rmtree(root)
+        async with bench(root, has_control_socket=True):
+            sockets = {path for path in root.rglob("*") if path.is_socket()}
+            assert len(sockets) == 3
+            await orphan.__aexit__(None, None, None)
+            assert {path for path in root.rglob("*") if path.is_socket()} == sockets
+
+    asyncio.run(asyncio.wait_for(whole(), 20))

@@ -192,6 +192,18 @@ def test_a_real_node(folder: Path) -> None:
     assert "may belong to a real node" in _refusal(folder, folder)
 
 
+@pytest.mark.parametrize("name", ["pki", "cpu_manager_state", "memory_manager_state", "plugins_registry", "pod-resources"])
+def test_the_root_of_a_real_kubelet(folder: Path, name: str) -> None:
+    """What only a kubelet makes says whose root it is, checkpoint or not; under our marker it is ours."""
+    (folder / name).mkdir()
+    assert f"holds {name}, so it may belong to a real node" in _refusal(folder, folder)
+
+    (folder / "kubelet-sim").mkdir(mode=0o700)
+    (folder / "kubelet-sim" / "marker").touch()
+    with Root.open(folder):
+        pass
+
+
 @pytest.mark.parametrize("name", ["kubelet.sock", "kubelet_internal_checkpoint"])
 def test_a_device_plugin_directory_as_root(folder: Path, name: str) -> None:
     """Who names the device-plugin directory itself is told so."""
