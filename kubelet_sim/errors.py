@@ -6,6 +6,17 @@ Facts are fields, the text is made from them. A pod that is not admitted is no e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+_MOST_NAMES = 10
+
+
+def there_are(names: Sequence[str]) -> str:
+    """`there are: a, b`, for errors about a name that there is not; of many names the first ones, and how many more."""
+    shown = ", ".join(names[:_MOST_NAMES]) or "none"
+    more = len(names) - _MOST_NAMES
+    return f"there are: {shown}, … and {more} more" if more > 0 else f"there are: {shown}"
+
 
 class KubeletSimError(Exception):
     """The root of everything that kubelet-sim raises on purpose."""

@@ -57,8 +57,10 @@ def main(arguments: list[str]) -> int:
         target = [] if "--python" in rest else ["--python", str(PYTHON)]
         become([*find_pip(environment), *target, *rest], environment)
     if verb == "demo":
-        # Where it was called from: a user's own files are named from there.
-        become([str(VENV / "bin" / "kubelet-sim"), "demo", *rest], environment)
+        # Where it was called from: a user's own files are named from there. On the caller's path, which is what the
+        # demo's last lines look at.
+        path = os.environ.get("PATH", os.defpath)
+        become([str(VENV / "bin" / "kubelet-sim"), "demo", *rest], {**environment, "PATH": path})
     os.chdir(ROOT)
     if verb == "test":
         become([str(PYTHON), "-m", "pytest", *rest], environment)

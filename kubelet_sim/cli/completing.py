@@ -29,6 +29,7 @@ def object_names(ctx: click.Context, _parameter: click.Parameter, incomplete: st
     if snapshot is None:
         return []
     kind = ctx.params.get("kind")
+    kind = kind[0] if isinstance(kind, tuple) else kind
     names = _pod_names(ctx, snapshot) if kind in _PODS else [view.name for view in snapshot.resources]
     return _fitting(names, incomplete)
 

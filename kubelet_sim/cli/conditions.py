@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import frozen
 
 from kubelet_sim.cli.options import split_name
-from kubelet_sim.errors import UsageError
+from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.views import NodeSnapshot, PodView
 
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -26,6 +26,8 @@ class Seen:
     """What is there instead, or as well."""
     is_final: bool = False
     """Whether waiting is of no more use."""
+    note: str = ""
+    """What is odd although it is met."""
 
 
 class Condition(Protocol):
@@ -46,8 +48,8 @@ class HealthyDevices:
         """Met by exactly so many; a resource that nobody knows has none."""
         found = next((view for view in snapshot.resources if view.name == self.resource), None)
         if found is None:
-            known = ", ".join(view.name for view in snapshot.resources) or "none"
-            return Seen(self.count == 0, f"the node does not know this resource; there are: {known}")
+            known = there_are([view.name for view in snapshot.resources])
+            return Seen(self.count == 0, f"the node does not know this resource; {known}")
         text = f"{found.healthy} healthy and {found.unhealthy} unhealthy devices, endpoint {found.endpoint}"
         return Seen(found.healthy == self.count, text)
 
@@ -67,7 +69,8 @@ class PodPhase:
             return Seen(is_met=False, text=f"there is no pod {self.namespace}/{self.name}")
         why = ": ".join(part for part in _reasons(found) if part)
         text = f"the pod is {found.phase}" + (f": {why}" if why else "")
-        return Seen(found.phase == self.phase, text, is_final=found.phase in _FINAL)
+        note = f"the pod runs without {', '.join(found.missing)} [DM-81]" if found.missing else ""
+        return Seen(found.phase == self.phase, text, is_final=found.phase in _FINAL, note=note)
 
 
 @frozen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.completing import object_names
-from kubelet_sim.cli.options import common, connected, namespace_option, output_option
+from kubelet_sim.cli.options import common, connected, namespace_option, one_name, output_option, split_kind
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
@@ -18,21 +18,18 @@ ALIASES: Mapping[str, str] = {"po": "pod", "pods": "pod", "plugins": "plugin", "
 KINDS = ("pod", "plugin", "resource")
 
 
-def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    """A callback: one of the kinds, for itself or an alias."""
-    kind = ALIASES.get(value, value)
-    if kind not in KINDS:
-        raise click.BadParameter(f"{value!r} is none of: {', '.join(KINDS)}")
-    return kind
+def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
+    """A callback: one of the kinds, for itself or an alias, and a name if it came as `KIND/NAME`."""
+    return split_kind(KINDS, ALIASES, value)
 
 
 @click.command()
-@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}]")
-@click.argument("name", shell_complete=object_names)
+@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}][/NAME]")
+@click.argument("name", required=False, shell_complete=object_names)
 @namespace_option
 @output_option("text", "json", "yaml")
 @common
-def describe(kind: str, name: str, namespace: str, output: str, root: Path | None) -> None:
+def describe(kind: tuple[str, str], name: str | None, namespace: str, output: str, root: Path | None) -> None:
     """Show all that the node knows of one thing, and why it is so.
 
     \b
@@ -50,12 +47,16 @@ def describe(kind: str, name: str, namespace: str, output: str, root: Path | Non
     from kubelet_sim.cli.describing_text import plugin_text, pod_text, resource_text
     from kubelet_sim.cli.render import machine_text
 
+    sort, named = kind
+    wanted = one_name(named, name)
+    if wanted is None:
+        raise click.UsageError(f"which {sort}? Name one")
     looks: Mapping[str, tuple[Callable[[ControlClient], dict[str, Any]], Callable[[dict[str, Any]], str]]] = {
-        "pod": (lambda node: pod_document(node, name, namespace), pod_text),
-        "plugin": (lambda node: plugin_document(node, name), plugin_text),
-        "resource": (lambda node: resource_document(node, name), resource_text),
+        "pod": (lambda node: pod_document(node, wanted, namespace), pod_text),
+        "plugin": (lambda node: plugin_document(node, wanted), plugin_text),
+        "resource": (lambda node: resource_document(node, wanted), resource_text),
     }
-    look, text = looks[kind]
+    look, text = looks[sort]
     with connected(root) as node:
         document = look(node)
     click.echo(text(document) if output == "text" else machine_text(document, output))

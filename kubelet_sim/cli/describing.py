@@ -10,7 +10,7 @@ from kubelet_sim.cli.get import document as view_document
 from kubelet_sim.cli.get import plugin_path
 from kubelet_sim.cli.options import split_name
 from kubelet_sim.cli.render import plain, spec_document
-from kubelet_sim.errors import UsageError
+from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import NodeSnapshot, PluginView, PodView, ResourceView
 
@@ -38,6 +38,7 @@ def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, An
         "phase": view.phase,
         "reason": view.reason,
         "message": view.message,
+        "missing": list(view.missing),
         "is_active": view.is_active,
         "created_at_s": view.created_at_s,
         "now_s": snapshot.now_s,
@@ -92,7 +93,7 @@ def plugin_document(node: ControlClient, name: str) -> dict[str, Any]:
     views = [view for view in snapshot.plugins if name in {str(view.client), view.resource, view.socket_name}]
     if not views:
         known = sorted({word for view in snapshot.plugins for word in (view.resource, view.socket_name)})
-        raise UsageError(f"no plugin {name} has registered with this kubelet; there are: {', '.join(known) or 'none'}")
+        raise UsageError(f"no plugin {name} has registered with this kubelet; {there_are(known)}")
     clients = {view.client for view in views}
     asked = {
         record.number: record
@@ -127,8 +128,8 @@ def resource_document(node: ControlClient, name: str) -> dict[str, Any]:
     snapshot = node.status()
     view = next((view for view in snapshot.resources if view.name == name), None)
     if view is None:
-        known = ", ".join(each.name for each in snapshot.resources) or "none"
-        raise UsageError(f"no resource {name} on this node; there are: {known}")
+        known = there_are([each.name for each in snapshot.resources])
+        raise UsageError(f"no resource {name} on this node; {known}")
     left_s = None if view.stopped_at_s is None else GRACE_PERIOD_S - (snapshot.now_s - view.stopped_at_s)
     return {
         **plain(view),

@@ -25,6 +25,7 @@ def pod_text(pod: Document) -> str:
         ("Phase", pod["phase"]),
         ("Reason", pod["reason"]),
         ("Message", pod["message"]),
+        ("Without", ", ".join(f"{name} [DM-81]" for name in pod["missing"])),
         ("Active", "yes" if pod["is_active"] else "no, its devices are free for whoever asks for some"),
     )
     for title, kinds in (("Init Containers", {"init", "sidecar"}), ("Containers", {"app"})):

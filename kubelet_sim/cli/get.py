@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.completing import object_names
-from kubelet_sim.cli.options import age_text, common, connected, namespace_option, output_option, split_name
+from kubelet_sim.cli.options import (
+    age_text,
+    common,
+    connected,
+    namespace_option,
+    one_name,
+    output_option,
+    split_kind,
+    split_name,
+)
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
-    from kubelet_sim.model.views import EventView, NodeSnapshot
+    from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 
 ALIASES: Mapping[str, str] = {
     "no": "node",
@@ -30,25 +39,24 @@ ALIASES: Mapping[str, str] = {
 KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations", "events")
 
 
-def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    """A callback: one of the kinds, for itself or an alias."""
-    kind = ALIASES.get(value, value)
-    if kind not in KINDS:
-        raise click.BadParameter(f"{value!r} is none of: {', '.join(KINDS)}")
-    return kind
+def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
+    """A callback: one of the kinds, for itself or an alias, and a name if it came as `KIND/NAME`."""
+    return split_kind(KINDS, ALIASES, value)
 
 
 @click.command()
-@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}][/NAME]")
 @click.argument("name", required=False, shell_complete=object_names)
 @namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, expose_value=False, help="For kubectl's sake: lists show all.")
 @output_option("table", "wide", "json", "yaml", "name")
 @common
-def get(kind: str, name: str | None, namespace: str, output: str, root: Path | None) -> None:
+def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, root: Path | None) -> None:
     """List what is on the node.
 
     NAME narrows the list: a resource for resources, devices and plugins, a pod for pods, allocations and events. Singular
-    names of the kinds are fine.
+    names of the kinds are fine, and so is KIND/NAME. A pod that runs without a resource which it asks for, because nobody
+    has listed that one, is shown as `Running (without NAME)`.
 
     In JSON and YAML, `get node` is a Node and `get pods NAME` is a Pod as kubectl shows them, with their status. All else
     is a list, however many entries it has. `-o wide` has further columns: uids, paths, health of what is in use, ages on
@@ -61,14 +69,16 @@ def get(kind: str, name: str | None, namespace: str, output: str, root: Path | N
     """  # noqa: D301
     from kubelet_sim.cli.render import echo_lines, machine_text, node_document
 
+    sort, named = kind
+    name = one_name(named, name)
     with connected(root) as node:
         snapshot = node.status()
-        events = node.events() if kind == "events" else ()
-        if kind == "pods" and name is not None and output in {"json", "yaml"}:
+        events = node.events() if sort == "events" else ()
+        if sort == "pods" and name is not None and output in {"json", "yaml"}:
             namespace, name = split_name(name, namespace)
             click.echo(machine_text(node.pod(name, namespace), output))
             return
-    if kind == "node":
+    if sort == "node":
         if name is not None:
             raise click.UsageError("there is one node: leave its name out")
         if output in {"json", "yaml"}:
@@ -76,15 +86,15 @@ def get(kind: str, name: str | None, namespace: str, output: str, root: Path | N
         else:
             click.echo("node" if output == "name" else node_table(snapshot))
         return
-    views = select(snapshot, kind, name, namespace, events)
+    views = select(snapshot, sort, name, namespace, events)
     if output in {"json", "yaml"}:
         click.echo(machine_text([document(view) for view in views], output))
     elif output == "name":
-        echo_lines("\n".join(escape_terminal(f"{kind[:-1]}/{NAMES[kind](view)}") for view in views))
+        echo_lines("\n".join(escape_terminal(f"{sort[:-1]}/{NAMES[sort](view)}") for view in views))
     elif views:
-        click.echo(list_table(kind, views, snapshot if output == "wide" else None, snapshot.now_s))
+        click.echo(list_table(sort, views, snapshot if output == "wide" else None, snapshot.now_s))
     else:
-        click.echo(f"no {kind}", err=True)
+        click.echo(f"no {sort}", err=True)
 
 
 def select(
@@ -94,7 +104,7 @@ def select(
 
     Events outlive the pod that they are about, so those of a name that nobody knows are none.
     """
-    from kubelet_sim.errors import UsageError
+    from kubelet_sim.errors import UsageError, there_are
 
     if kind == "events":
         wanted = None if name is None else f"pod/{'/'.join(split_name(name, namespace))}"
@@ -109,7 +119,7 @@ def select(
     others, owner = _views(snapshot, known)
     names = sorted({owner(view) for view in others})
     if not found and wanted not in names:
-        raise UsageError(f"no {known[:-1]} {wanted} on this node; there are: {', '.join(names) or 'none'}")
+        raise UsageError(f"no {known[:-1]} {wanted} on this node; {there_are(names)}")
     return found
 
 
@@ -138,6 +148,11 @@ def document(view: Any) -> Any:
     if isinstance(view, AllocationView):
         return plain(view) | {"devices": [{"numa_node": node, "ids": list(ids)} for node, ids in view.devices]}
     return plain(view)
+
+
+def phase_text(view: PodView) -> str:
+    """The phase, and the resources without which the pod has to run. Rules: DM-81"""
+    return f"{view.phase} (without {', '.join(view.missing)})" if view.missing else view.phase
 
 
 NAMES: Mapping[str, Callable[[Any], str]] = {
@@ -184,7 +199,7 @@ COLUMNS: Mapping[str, Columns] = {
     "pods": (
         ("NAMESPACE", lambda view: view.namespace),
         ("NAME", lambda view: view.name),
-        ("PHASE", lambda view: view.phase),
+        ("PHASE", phase_text),
         ("CONTAINERS", lambda view: ", ".join(f"{each.name}: {each.state}" for each in view.containers)),
         ("REASON", lambda view: view.reason or next((c.reason for c in view.containers if c.message), "")),
         ("MESSAGE", lambda view: view.message or next((c.message for c in view.containers if c.message), "")),
@@ -200,6 +215,7 @@ COLUMNS: Mapping[str, Columns] = {
         ("TYPE", lambda view: view.type),
         ("REASON", lambda view: view.reason),
         ("OBJECT", lambda view: view.object),
+        ("SUBOBJECT", lambda view: view.field_path),
         ("MESSAGE", lambda view: view.message),
     ),
 }
@@ -224,7 +240,6 @@ WIDE: Mapping[str, WideColumns] = {
         ("POD UID", lambda view, _: view.pod_uid),
     ),
     "events": (
-        ("SUBOBJECT", lambda view, _: view.field_path),
         ("FIRST SEEN", lambda view, now: age_text(now.now_s - view.first_at_s)),
         ("COUNT", lambda view, _: view.count),
     ),

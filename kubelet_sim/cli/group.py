@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,6 +16,7 @@ from kubelet_sim.cli.text import escape_terminal
 from kubelet_sim.errors import KubeletSimError, UsageError
 
 EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
+_WRITING_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DEBUG = "kubelet_sim.debug"
 """The key of the context's `meta` under which it says whether tracebacks are wanted."""
 
@@ -42,6 +46,10 @@ class Commands(click.Group):
             code = EXIT_MISUSE
         except click.Abort:
             code = EXIT_INTERRUPTED
+        except OSError as error:
+            give_up_output()
+            complain(f"cannot write the output: {error.strerror or error}")
+            code = EXIT_COULD_NOT_RUN
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -50,11 +58,26 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
             raise
-        except Exception as error:  # noqa: BLE001 - the last one to see it
+        except Exception as error:
+            if _is_of_output(error):
+                raise
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
             complain(str(error) if isinstance(error, KubeletSimError) else _surprise(error))
             ctx.exit(exit_code(error))
+
+
+def _is_of_output(error: Exception) -> bool:
+    """Whether a stream did not take what was written: errors about files name them."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _WRITING_FAILED
+
+
+def give_up_output() -> None:
+    """Let what is left for stdout go nowhere: Python would try to write it when it ends, and complain in many lines."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
 
 
 def exit_code(error: Exception) -> int:

@@ -122,7 +122,7 @@ class LiveView:
                 if screen.is_gone:
                     return
                 seen = evolve(look, changes=changes.see(look.snapshot))
-                live.update(picture(seen, console.height), refresh=True)
+                live.update(picture(seen, console.width, console.height), refresh=True)
                 time.sleep(PERIOD_S)
 
     def _looks(self) -> Iterator[Look]:

@@ -12,7 +12,7 @@ from kubelet_sim.cli.completion import completion
 from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.get import get
-from kubelet_sim.cli.group import Commands
+from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, Commands, complain
 from kubelet_sim.cli.node import advance, restart, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
@@ -71,6 +71,9 @@ for _command in (
 
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
+    if sys.stdout is None:  # closed by the caller: the next file that is opened would be taken for it
+        complain("cannot write the output: standard output is closed")
+        sys.exit(EXIT_COULD_NOT_RUN)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no reason to fail

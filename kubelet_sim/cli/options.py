@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -69,6 +69,27 @@ def namespace_option(command: F) -> F:
     return click.option(
         "-n", "--namespace", default="default", show_default=True, help="The namespace, unless NAME is NAMESPACE/NAME."
     )(command)
+
+
+def split_kind(kinds: Sequence[str], aliases: Mapping[str, str], word: str) -> tuple[str, str]:
+    """The kind that is meant, and the name of `KIND/NAME`, empty without one. Raises `click.BadParameter`."""
+    before, slash, name = word.partition("/")
+    kind = aliases.get(before, before)
+    if kind not in kinds or (slash and not name):
+        raise click.BadParameter(f"{word!r} is none of: {', '.join(kinds)}")
+    return kind, name
+
+
+def one_name(named: str, name: str | None) -> str | None:
+    """The name, which may have come as `KIND/NAME` or behind the kind, but not both."""
+    if named and name is not None:
+        raise click.UsageError(f"there are two names: {named} and {name}")
+    return named or name
+
+
+def where_text(namespace: str) -> str:
+    """The namespace of a pod behind its name, where it is worth a word."""
+    return "" if namespace == "default" else f" in {namespace}"
 
 
 def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str) -> float:

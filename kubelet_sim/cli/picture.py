@@ -7,9 +7,10 @@ taken for markup.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import define, field, frozen
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,41 @@ _CHANGES_KEPT = 50
 _CHANGES_OF_ONE_LOOK = 5
 _NAMED = 3
 _LEAST_ROWS = 2
+_GAP = 2
+_WORTH_SEEING = 12
+"""Of a text that has to be cut, so many characters, as long as there is something else to cut."""
+
+
+@frozen
+class DeviceChange:
+    """What has become of some devices."""
+
+    at_s: float
+    resource: str
+    count: int
+    what: str
+    ids: tuple[str, ...] = ()
+    """None if there are too many."""
+
+    def text(self, width: int) -> str:
+        """A line that is fit for a terminal; ids are cut such that it says what has become of them."""
+        head, tail = escape_terminal(f"{self.at_s:10.3f}s  {self.resource}: "), f": {self.what}"
+        if not self.ids:
+            return f"{head}{self.count} devices{tail}"
+        ids = [escape_terminal(device) for device in self.ids]
+        room = width - cell_len(head) - cell_len(tail)
+        for shown in range(len(ids), 0, -1):
+            names = f"{', '.join(ids[:shown])}{_more(len(ids) - shown)}"
+            if cell_len(names) <= room:
+                return f"{head}{names}{tail}"
+        more = _more(len(ids) - 1)
+        first = Text(ids[0])
+        first.truncate(max(1, room - len(more)), overflow="ellipsis")
+        return f"{head}{first.plain}{more}{tail}"
+
+
+def _more(count: int) -> str:
+    return f", {count} more" if count else ""
 
 
 @frozen
@@ -35,7 +71,7 @@ class Look:
     """Oldest first."""
     lines: tuple[str, ...] = ()
     """Fit for a terminal, oldest first."""
-    changes: tuple[str, ...] = ()
+    changes: tuple[DeviceChange, ...] = ()
     """Of devices, oldest first."""
 
 
@@ -44,15 +80,16 @@ class DeviceChanges:
     """Remembers devices from look to look, and says what has become of them in between."""
 
     _before: dict[str, dict[str, DeviceView]] = field(factory=dict)
-    _kept: deque[str] = field(factory=lambda: deque(maxlen=_CHANGES_KEPT))
+    _kept: deque[DeviceChange] = field(factory=lambda: deque(maxlen=_CHANGES_KEPT))
 
-    def see(self, snapshot: NodeSnapshot) -> tuple[str, ...]:
+    def see(self, snapshot: NodeSnapshot) -> tuple[DeviceChange, ...]:
         """The last changes, those of this snapshot included; many at once are counted, not listed."""
         now = {view.name: {device.id: device for device in view.devices} for view in snapshot.resources}
         for name in sorted(now.keys() | self._before.keys()):
             found = _differences(self._before.get(name, {}), now.get(name, {}))
-            for text in _collapsed(found):
-                self._kept.append(f"{snapshot.now_s:10.3f}s  {name}: {text}")
+            for what, ids in found.items():
+                named = tuple(ids) if len(ids) <= _CHANGES_OF_ONE_LOOK else ()
+                self._kept.append(DeviceChange(snapshot.now_s, name, len(ids), what, named))
         self._before = now
         return tuple(self._kept)
 
@@ -74,22 +111,16 @@ def _differences(before: dict[str, DeviceView], now: dict[str, DeviceView]) -> d
     return found
 
 
-def _collapsed(found: dict[str, list[str]]) -> Iterable[str]:
-    for what, ids in found.items():
-        names = ids if len(ids) <= _CHANGES_OF_ONE_LOOK else [f"{len(ids)} devices"]
-        yield f"{', '.join(names)} {what}"
-
-
-def picture(look: Look, height: int) -> Group:
-    """The whole screen, for a terminal of so many lines; what has no room is left out and counted."""
+def picture(look: Look, width: int, height: int) -> Group:
+    """The whole screen, for a terminal of so many columns and lines; what has no room is left out and counted."""
     now = look.snapshot
     share = max(_LEAST_ROWS, (height - 8) // 4)
     parts: list[Table | Text] = [_head(now)]
-    parts += [_title("Resources"), _resources(now.resources, share, now.now_s)]
-    parts += [_title("Pods"), _pods(now.pods, share, now.now_s)]
+    parts += [_title("Resources"), _resources(now.resources, share, width, now.now_s)]
+    parts += [_title("Pods"), _pods(now.pods, share, width, now.now_s)]
     used = 5 + min(len(now.resources), share + 1) + min(len(now.pods), share + 1)
     for title, rows in (
-        ("Devices, last changes", look.changes),
+        ("Devices, last changes", tuple(change.text(width) for change in look.changes)),
         ("Events", tuple(_event(event, now.now_s) for event in look.events)),
     ):
         shown = rows[-max(_LEAST_ROWS, share // 2) :]
@@ -104,12 +135,12 @@ def picture(look: Look, height: int) -> Group:
 def _head(now: NodeSnapshot) -> Text:
     text = (
         f"kubelet {now.kubelet_version}  root {now.root}  {age_text(now.now_s)} on a {now.clock} clock"
-        f"  process {now.incarnation}  Ctrl-C ends it"
+        f"  kubelet process {now.incarnation}  Ctrl-C ends it"
     )
     return _line(text, style="bold")
 
 
-def _resources(views: Sequence[ResourceView], most: int, now_s: float) -> Table:
+def _resources(views: Sequence[ResourceView], most: int, width: int, now_s: float) -> Table:
     header = ("NAME", "ENDPOINT", "DEVICES", "CAPACITY", "ALLOCATABLE")
     cells: Sequence[Callable[[ResourceView], str]] = (
         lambda view: view.name,
@@ -118,7 +149,8 @@ def _resources(views: Sequence[ResourceView], most: int, now_s: float) -> Table:
         lambda view: view.node_capacity or "-",
         lambda view: view.node_allocatable or "-",
     )
-    return _table(header, [[of(view) for of in cells] for view in views], most)
+    rows = [[of(view) for of in cells] for view in views]
+    return _table(header, rows, most, width, ((2, _WORTH_SEEING), (2, 0)))
 
 
 def _devices(view: ResourceView) -> str:
@@ -130,34 +162,62 @@ def _devices(view: ResourceView) -> str:
     return text
 
 
-def _pods(views: Sequence[PodView], most: int, now_s: float) -> Table:
+def _pods(views: Sequence[PodView], most: int, width: int, now_s: float) -> Table:
     """The youngest first: there may be more than fit."""
     ordered = sorted(views, key=lambda view: (-view.created_at_s, view.namespace, view.name))
     rows = [
         [
             f"{view.namespace}/{view.name}",
-            view.phase,
+            f"{view.phase} (!)" if view.missing else view.phase,
             age_text(now_s - view.created_at_s),
             ", ".join(f"{each.name}: {each.state}" for each in view.containers),
-            view.message or next((each.message for each in view.containers if each.message), ""),
+            _message(view),
         ]
         for view in ordered
     ]
-    return _table(("NAME", "PHASE", "AGE", "CONTAINERS", "MESSAGE"), rows, most)
+    header = ("NAME", "PHASE", "AGE", "CONTAINERS", "MESSAGE")
+    cuts = ((4, _WORTH_SEEING), (3, _WORTH_SEEING), (3, 0), (4, 0), (2, 0))
+    return _table(header, rows, most, width, cuts)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(rows))
+def _message(view: PodView) -> str:
+    if view.missing:
+        return f"without {', '.join(view.missing)} [DM-81]"
+    return view.message or next((each.message for each in view.containers if each.message), "")
+
+
+Cuts = Sequence[tuple[int, int]]
+"""Which column gives way, and down to how many characters; in this order."""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], most: int, width: int, cuts: Cuts) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=bool(rows))
     if not rows:
         table.add_row(_line("none yet", style="dim"))
         return table
-    for title in header:
-        table.add_column(Text(title, style="dim"), no_wrap=True, overflow="ellipsis")
-    for row in rows[:most]:
-        table.add_row(*(_line(cell, style=COLOURS.get(cell, "")) for cell in row))
+    shown = [[_line(cell, style=COLOURS.get(cell, "")) for cell in row] for row in rows[:most]]
     if len(rows) > most:
-        table.add_row(_line(f"… and {len(rows) - most} more", style="dim"))
+        shown.append([_line(f"… and {len(rows) - most} more", style="dim"), *(Text() for _ in header[1:])])
+    widths = [max(len(title), *(row[at].cell_len for row in shown)) for at, title in enumerate(header)]
+    _narrow(widths, cuts, width)
+    kept = [at for at, room in enumerate(widths) if room]
+    for at in kept:
+        table.add_column(Text(header[at], style="dim"), no_wrap=True, overflow="ellipsis", width=widths[at])
+    for row in shown:
+        table.add_row(*(row[at] for at in kept))
     return table
+
+
+def _narrow(widths: list[int], cuts: Cuts, width: int) -> None:
+    """Take from the columns what is too much for the terminal; one without a character is left out, its gap too."""
+    for at, least in cuts:
+        excess = sum(widths) + _GAP * (sum(map(bool, widths)) - 1) - width
+        if excess <= 0:
+            return
+        if least or excess < widths[at]:
+            widths[at] = min(widths[at], max(least, widths[at] - excess))
+        else:
+            widths[at] = 0
 
 
 def _event(event: EventView, now_s: float) -> str:

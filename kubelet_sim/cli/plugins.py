@@ -21,8 +21,8 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
 
     The plugin finds the node's directory at /var/lib/kubelet/device-plugins, where most plugins look for the kubelet;
     nothing else on this machine sees that (a mount namespace of its own, no privilege needed where the system allows
-    it). Its output comes line by line behind the command's name. Ctrl-C and SIGTERM go to the plugin, and whatever it
-    has started is gone when this ends.
+    it). Its output comes line by line behind the command's name; standard input is not passed on. Ctrl-C and SIGTERM go
+    to the plugin, which has 5 s to end; a second Ctrl-C kills it at once. Whatever it has started is gone when this ends.
 
     The exit code is the plugin's: 127 if there is no such command, 126 if it cannot be run, 128 + N if signal N ended it.
 
@@ -45,7 +45,11 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     prefix = escape_terminal(os.path.basename(command[0]) or command[0])  # noqa: PTH119 - a name, perhaps no path
 
     def out(line: str) -> None:
-        sys.stdout.write(f"{prefix} | {escape_terminal(line)}\n")
+        shown = "\t".join(map(escape_terminal, line.split("\t")))  # columns are meant, and do no harm
+        sys.stdout.write(f"{prefix} | {shown}\n")
         sys.stdout.flush()
 
-    ctx.exit(run_plugin(isolated_command(layout.device_plugins, command), out=out))
+    def interrupted() -> None:
+        click.echo("stopping; Ctrl-C again to kill", err=True)
+
+    ctx.exit(run_plugin(isolated_command(layout.device_plugins, command), out=out, interrupted=interrupted))

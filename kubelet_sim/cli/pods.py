@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,10 +17,21 @@ from kubelet_sim.cli.options import (
     duration_text,
     namespace_option,
     output_option,
+    split_kind,
     split_name,
     to_seconds,
+    where_text,
 )
 from kubelet_sim.cli.text import escape_terminal
+
+if TYPE_CHECKING:
+    from kubelet_sim.model.pod import Pod
+    from kubelet_sim.model.views import NodeSnapshot
+    from kubelet_sim.wire.control_client import ControlClient
+
+_POD_ALIASES = {"po": "pod", "pods": "pod"}
+_ANSWER_S = 10.0
+"""A node that is alive answers in milliseconds, and a `--timeout 0` is meant for what is waited for."""
 
 
 @click.command()
@@ -40,18 +54,24 @@ def apply(files: tuple[str, ...], root: Path | None) -> None:
     \b
     Example: kubelet-sim apply -f pod.yaml
     """  # noqa: D301
+    pods = _pods_of(files)
+    with connected(root) as node:
+        for pod in node.apply([pod.manifest for pod in pods]):
+            where = where_text(pod.namespace)
+            click.echo(escape_terminal(f"pod/{pod.name}{where} {'created' if pod.created else 'unchanged'}"))
+
+
+def _pods_of(files: tuple[str, ...]) -> list[Pod]:
+    """The pods of files of manifests, none for no file. Raises `UsageError` for files without a pod."""
     from kubelet_sim.errors import UsageError
     from kubelet_sim.manifests import read_pods
 
     if files.count("-") > 1:
         raise click.UsageError("standard input can be read once")
     pods = [pod for file in files for pod in read_pods(read_text(file), file)]
-    if not pods:
+    if files and not pods:
         raise UsageError(f"there is no pod in {', '.join(files)}")
-    with connected(root) as node:
-        for pod in node.apply([pod.manifest for pod in pods]):
-            where = "" if pod.namespace == "default" else f" in {pod.namespace}"
-            click.echo(escape_terminal(f"pod/{pod.name}{where} {'created' if pod.created else 'unchanged'}"))
+    return pods
 
 
 def read_text(file: str) -> str:
@@ -69,20 +89,61 @@ def read_text(file: str) -> str:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["pod"]), metavar="pod")
-@click.argument("name", shell_complete=object_names)
+@click.argument("kind", required=False, metavar="[pod[/NAME]]")
+@click.argument("names", nargs=-1, shell_complete=object_names, metavar="[NAME]...")
+@click.option(
+    "-f", "--filename", "files", multiple=True, metavar="FILE", help="Delete the pods of this file of manifests."
+)
+@click.option("--all", "every", is_flag=True, help="Delete all pods of the namespace.")
 @namespace_option
 @common
-def delete(kind: str, name: str, namespace: str, root: Path | None) -> None:
-    """Delete a pod: its containers stop, and its devices are free for the next pod that needs some.
+def delete(
+    *,
+    kind: str | None,
+    names: tuple[str, ...],
+    files: tuple[str, ...],
+    every: bool,
+    namespace: str,
+    root: Path | None,
+) -> None:
+    """Delete pods: their containers stop, and their devices are free for the next pod that needs some.
+
+    A pod that is not there does not keep the others from being deleted; it is told at the end, with exit code 2.
 
     \b
-    Example: kubelet-sim delete pod my-pod
+    Examples: kubelet-sim delete pod my-pod
+              kubelet-sim delete -f pod.yaml
+              kubelet-sim delete pod --all
     """  # noqa: D301
-    namespace, name = split_name(name, namespace)
+    from kubelet_sim.errors import UsageError
+
+    wanted = [split_name(name, namespace) for name in _deletable(kind, names)]
+    if bool(wanted) + bool(files) + every != 1:
+        raise click.UsageError("which pods? Say pod NAME, -f FILE or pod --all")
+    wanted += [(pod.namespace, pod.name) for pod in _pods_of(files)]
+    problems = []
     with connected(root) as node:
-        node.delete(name, namespace)
-    click.echo(escape_terminal(f"{kind}/{name} deleted"))
+        if every:
+            wanted = [(pod.namespace, pod.name) for pod in node.status().pods if pod.namespace == namespace]
+        for place, name in dict.fromkeys(wanted):
+            try:
+                node.delete(name, place)
+            except UsageError as error:
+                problems.append(str(error))
+            else:
+                click.echo(escape_terminal(f"pod/{name}{where_text(place)} deleted"))
+    if problems:
+        raise UsageError("; ".join(problems))
+    if not wanted:
+        click.echo("no pods", err=True)
+
+
+def _deletable(kind: str | None, names: tuple[str, ...]) -> list[str]:
+    """Names behind `pod`, or words that are `pod/NAME`."""
+    if kind is None:
+        return []
+    first = split_kind(("pod",), _POD_ALIASES, kind)[1]
+    return [first, *(split_kind(("pod",), _POD_ALIASES, word)[1] for word in names)] if first else list(names)
 
 
 @click.command("container-spec")
@@ -92,7 +153,10 @@ def delete(kind: str, name: str, namespace: str, root: Path | None) -> None:
 @output_option("table", "json", "yaml")
 @common
 def container_spec(pod: str, container: str | None, namespace: str, output: str, root: Path | None) -> None:
-    """Show what the kubelet hands to the runtime for a container: the merged answers of all its plugins.
+    """Show what device plugins add to a container: their merged answers, as the kubelet hands them to the runtime.
+
+    What the pod itself says, its own variables above all, is not shown; the table has a note where the pod sets a variable
+    that a plugin sets, too.
 
     POD is a name, or NAMESPACE/NAME. CONTAINER may be left out for a pod with one container.
 
@@ -104,7 +168,26 @@ def container_spec(pod: str, container: str | None, namespace: str, output: str,
     namespace, name = split_name(pod, namespace)
     with connected(root) as node:
         spec = node.container_spec(name, container, namespace)
-    click.echo(spec_text(spec) if output == "table" else machine_text(spec_document(spec), output))
+        manifest = node.pod(name, namespace)
+    if output != "table":
+        click.echo(machine_text(spec_document(spec), output))
+        return
+    click.echo(spec_text(spec))
+    own = own_variables(manifest, container)
+    if twice := [name for name, _ in spec.envs if name in own]:
+        text = f"the pod sets {', '.join(twice)}, too: the kubelet hands both on, the plugin's first [DM-128]"
+        click.echo(escape_terminal(f"note: {text}"))
+
+
+def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:
+    """The names of the variables that a pod sets in this container, which is the first one if none is named.
+
+    None for a pod that came without a manifest, from a program.
+    """
+    spec = manifest.get("spec") or {}
+    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    found: Mapping[str, Any] = next((each for each in listed if container in {None, each["name"]}), {})
+    return {each["name"] for each in found.get("env") or ()}
 
 
 @click.command()
@@ -133,6 +216,9 @@ def wait(condition: str, timeout: float, root: Path | None) -> None:
     pod/NAME=PHASE      the pod is Pending, Running, Succeeded or Failed
     pod/NAME=deleted    there is no such pod
 
+    Of a resource the device manager is asked, which knows at once what a plugin lists; the node object, as `get node`
+    shows it, follows every ten seconds. A second line, on stderr, tells that a pod runs without a device.
+
     The name of a pod may be NAMESPACE/NAME. Exit code 1 if the time is over, and at once for a pod that has ended in
     another phase; one line says how things were then.
 
@@ -148,10 +234,12 @@ def wait(condition: str, timeout: float, root: Path | None) -> None:
     last = "nothing was seen: no kubelet runs on the node"
     with connected(root) as node:
         try:
-            for snapshot in node.watch(timeout):
+            for snapshot in _looks(node, timeout):
                 seen = wanted.look(snapshot)
                 if seen.is_met:
                     click.echo(escape_terminal(f"{condition}: met"))
+                    if seen.note:
+                        click.echo(escape_terminal(f"note: {seen.note}"), err=True)
                     return
                 if seen.is_final:
                     raise Finding(f"{condition} cannot come any more: {seen.text}")
@@ -159,3 +247,12 @@ def wait(condition: str, timeout: float, root: Path | None) -> None:
         except TimeoutError:
             raise Finding(f"{condition} has not come within {duration_text(timeout)}: {last}") from None
     raise TransportError(f"the node ended before {condition}: {last}")
+
+
+def _looks(node: ControlClient, timeout_s: float) -> Iterator[NodeSnapshot]:
+    """The node at once, however short the time is, and then at every change. Raises `TimeoutError` in the end."""
+    from kubelet_sim.errors import TransportError, UsageError
+
+    with contextlib.suppress(TransportError, UsageError):  # between two kubelets
+        yield node.status(max(timeout_s, _ANSWER_S))
+    yield from node.watch(timeout_s)

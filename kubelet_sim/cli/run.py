@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kubelet_sim.cli.group import DEBUG
 from kubelet_sim.cli.kubelet_options import KubeletChoices, chosen, kubelet_options
 from kubelet_sim.cli.options import common, root_path
 from kubelet_sim.cli.text import escape_terminal
@@ -59,8 +60,9 @@ def run(
     """Start a node and let it serve until Ctrl-C or SIGTERM.
 
     On a terminal it shows resources, devices, pods, events and what happens last; elsewhere, and with --plain, one line
-    tells each thing that happens. Devices of the node are what plugins bring: run one with `kubelet-sim exec` in another
-    terminal, or point a plugin at the directory `device-plugins` below the root.
+    tells each thing that happens, but for a status round that only falls due (--debug: that, too). It goes on when
+    nobody reads its lines any more, as after `| head`. Devices of the node are what plugins bring: run one with
+    `kubelet-sim exec` in another terminal, or point a plugin at the directory `device-plugins` below the root.
 
     The files of --pods hold one Pod each. They are looked at when the node starts and every 20 s of its clock: a new file
     is a new pod, one that has changed is deleted and created anew, one that goes takes its pod with it. The node's name
@@ -89,7 +91,9 @@ def run(
     choice = chosen(KubeletChoices(**kubelet), config)
     time = ManualClock() if clock == "manual" else None
     manifests = pods or choice.static_pods
-    extras = Extras(ready_file, manifests.resolve() if manifests else None, notes=choice.notes)
+    tells_all = bool(click.get_current_context().meta.get(DEBUG))
+    where = manifests.resolve() if manifests else None
+    extras = Extras(ready_file, where, notes=choice.notes, tells_all=tells_all)
     if plain or not is_possible():
         with LineWriter(standard_output()) as lines:
             asyncio.run(serve(choice.node, time, lines.line, extras))

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Extras:
     """Is shown the node as long as it runs."""
     notes: tuple[str, ...] = ()
     """Lines to say after the greeting."""
+    tells_all: bool = False
+    """Whether what is only routine has a line, too."""
 
 
 async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], extras: Extras) -> None:
@@ -53,6 +56,7 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
         UsageError: the root or the ready file cannot be used.
         TransportError: the node could not start.
     """
+    check_ready_file(extras.ready_file)
     stopping = stop_signals()
     node = Node(config, clock=clock)
     await node.start()
@@ -62,7 +66,8 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
             line(text)
 
         def tell(record: Record) -> None:
-            line(record_line(record))
+            if extras.tells_all or not is_routine(record):
+                line(record_line(record))
 
         for record in node.transcript:
             tell(record)
@@ -75,6 +80,11 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
     finally:
         await node.stop()
     line("stopped; nothing runs any more, the checkpoint is kept")
+
+
+def is_routine(record: Record) -> bool:
+    """Whether it only says that a status round is due, as one is every ten seconds; what comes of it has its own record."""
+    return record.kind == "fact" and record.rules == ("DM-65",)
 
 
 def stop_signals() -> asyncio.Event:
@@ -104,6 +114,21 @@ def greeting(config: NodeConfig, layout: RootLayout) -> list[str]:
     ]
 
 
+def check_ready_file(path: Path | None) -> None:
+    """Raises `UsageError` if a ready file cannot be made there: better before a node has been started than after."""
+    if path is None:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=path.absolute().parent):
+            pass
+    except OSError as error:
+        raise _no_ready_file(path.absolute(), error) from error
+
+
+def _no_ready_file(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write the ready file {path}: {error.strerror or error}")
+
+
 @contextlib.contextmanager
 def ready(path: Path | None, layout: RootLayout) -> Iterator[None]:
     """Have the ready file there, whole from its first moment. Raises `UsageError` if it cannot be written."""
@@ -124,7 +149,7 @@ def ready(path: Path | None, layout: RootLayout) -> Iterator[None]:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise UsageError(f"cannot write the ready file {path}: {error.strerror or error}") from error
+        raise _no_ready_file(path, error) from error
     try:
         yield
     finally:

@@ -56,6 +56,7 @@ _COUNTED = re.compile(r"\d{1,4}:\d{1,6}(?:,\d{1,4}:\d{1,6})*", re.ASCII)
     metavar="FILE",
     help="Device ids in this file, parted by spaces or lines, are unhealthy as long as they stand there.",
 )
+@click.option("--force", is_flag=True, help="Register even a name that no device plugin may have, to see it refused.")
 @common
 def plugin(  # noqa: PLR0913 - options
     *,
@@ -67,6 +68,7 @@ def plugin(  # noqa: PLR0913 - options
     socket: str | None,
     socket_dir: Path | None,
     unhealthy_file: Path | None,
+    force: bool,
     root: Path | None,
 ) -> None:
     """Run a stand-in for a device plugin until Ctrl-C or SIGTERM, and show what it is asked.
@@ -97,6 +99,7 @@ def plugin(  # noqa: PLR0913 - options
     except UsageError as error:
         raise UsageError(f"{script}: {error}" if script else str(error)) from error
     directory = socket_dir.resolve() if socket_dir else RootLayout(root_path(root)).device_plugins
+    check_names(read.resource, read.socket, directory, is_forced=force)
 
     import asyncio
 
@@ -148,6 +151,27 @@ def with_options(
         script["allocate"] = allocate
     script.setdefault("allocate", {"envs": {re.sub(r"[^A-Z0-9]+", "_", name.upper()): "{ids}"}})
     return script
+
+
+def check_names(resource: str, socket: str, directory: Path, *, is_forced: bool) -> None:
+    """Refuse what a kubelet would, and a socket that is none of ours. Raises `UsageError`. Rules: DM-24"""
+    from kubelet_sim.errors import UsageError
+    from kubelet_sim.model.plugin import SOCKET_NAME
+    from kubelet_sim.model.resource_name import is_extended_resource_name
+    from kubelet_sim.wire.unix_socket import LONGEST_PATH, is_possible
+
+    if not (is_forced or is_extended_resource_name(resource)):
+        raise UsageError(
+            f"{resource!r} is no name of an extended resource, such as example.com/dev [DM-24]; --force registers it anyway"
+        )
+    if socket in {"", ".", ".."} or "/" in socket:
+        raise UsageError(f"{socket!r} is no name of a socket in the device-plugin directory")
+    if socket == SOCKET_NAME:
+        raise UsageError(f"{SOCKET_NAME} is the kubelet's own socket: choose another name")
+    if not is_possible(directory / socket):
+        raise UsageError(
+            f"{directory / socket} cannot be a socket: a path has at most {LONGEST_PATH} bytes, none of them 0"
+        )
 
 
 def devices(count: int | None, numa: str | None) -> list[dict[str, Any]]:

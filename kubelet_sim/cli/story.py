@@ -48,14 +48,14 @@ spec:
       limits:
         {RESOURCE}: 2
 """
-NEXT = """\
-What to try next
-  kubelet-sim run                            a node of your own; leave it running
-  kubelet-sim exec -- ./my-plugin            your plugin on it, from another terminal
-  kubelet-sim apply -f pod.yaml              a pod, such as the one above
-  kubelet-sim container-spec training        what its container gets
-  kubelet-sim restart                        does your plugin register again?
-"""
+NEXT = (
+    ("run", "a node of your own; leave it running"),
+    ("exec -- ./my-plugin", "your plugin on it, from another terminal"),
+    ("apply -f pod.yaml", "a pod, such as the one above"),
+    ("container-spec training", "what its container gets"),
+    ("restart", "does your plugin register again?"),
+)
+_PROGRAM = "kubelet-sim"
 _WAIT_S = 20.0
 _STOP_S = 3.0
 _WIDTH = 100
@@ -84,8 +84,25 @@ async def tell_story(say: Say) -> bool:
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if was_told:
-        say(f"Cleaned up: the plugin has ended, {directory} is gone.\n\n{NEXT}".rstrip())
+        say(f"Cleaned up: the plugin has ended, {directory} is gone.\n\n{next_text(our_command())}")
     return was_told
+
+
+def next_text(command: str) -> str:
+    """What to try next, as command lines that begin with this."""
+    lines = [(f"{command} {arguments}", what) for arguments, what in NEXT]
+    width = max(len(line) for line, _ in lines)
+    return "\n".join(["What to try next", *(f"  {line:<{width}}   {what}" for line, what in lines)])
+
+
+def our_command() -> str:
+    """How a shell finds this program: by its name if that is on the path, else as it was started."""
+    if shutil.which(_PROGRAM):
+        return _PROGRAM
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m kubelet_sim"
+    return shlex.quote(str(started))
 
 
 class _Story:

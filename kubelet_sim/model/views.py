@@ -88,6 +88,8 @@ class PodView:
     """Whether its devices are safe from reclaim. Rules: DM-116"""
     created_at_s: float = 0.0
     """When the node got to know it, on the clock of `NodeSnapshot.now_s`."""
+    missing: tuple[str, ...] = ()
+    """Resources that it asks for and runs without, sorted: nobody had listed them. Rules: DM-81"""
 
 
 @frozen

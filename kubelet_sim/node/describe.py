@@ -57,7 +57,7 @@ def fact_text(fact: object, state: State) -> Words:
         case ReclaimAsked():
             return _NODE, "somebody asked for a reclaim", ("DM-115",)
         case RuntimeListed(running):
-            return _NODE, f"the runtime reports {len(running)} running containers", ("DM-7",)
+            return _NODE, f"the runtime reports {_count(len(running), 'running container')}", ("DM-7",)
         case CheckpointRestored(entries, registered):
             return (
                 _NODE,
@@ -118,13 +118,13 @@ def client_details(told: object) -> dict[str, int]:
 def response_text(response: ContainerResponse) -> str:
     """A response by the number of its parts."""
     parts = {
-        "envs": response.envs,
-        "mounts": response.mounts,
-        "device nodes": response.devices,
-        "annotations": response.annotations,
-        "CDI devices": response.cdi_devices,
+        "env": response.envs,
+        "mount": response.mounts,
+        "device node": response.devices,
+        "annotation": response.annotations,
+        "CDI device": response.cdi_devices,
     }
-    return ", ".join(f"{len(part)} {name}" for name, part in parts.items() if part) or "nothing to set"
+    return ", ".join(_count(len(part), name) for name, part in parts.items() if part) or "nothing to set"
 
 
 def _name(state: State, client: ClientID) -> str:

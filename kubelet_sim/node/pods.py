@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from attrs import define, field
 
-from kubelet_sim.errors import PreparationFailed, UsageError
+from kubelet_sim.errors import PreparationFailed, UsageError, there_are
 from kubelet_sim.model.admission import Admission, Rejected
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
@@ -72,8 +72,8 @@ class PodTable:
         for known in self._pods.values():
             if (known.pod.name, known.pod.namespace) == (name, namespace):
                 return known
-        names = ", ".join(known.pod.key for known in self) or "none"
-        raise UsageError(f"there is no pod {namespace}/{name} on this node; there are: {names}")
+        names = there_are([known.pod.key for known in self])
+        raise UsageError(f"there is no pod {namespace}/{name} on this node; {names}")
 
     def get(self, uid: PodUID) -> KnownPod | None:
         """By uid."""

@@ -37,6 +37,7 @@ def run_plugin(
     command: Sequence[str],
     *,
     out: Callable[[str], None],
+    interrupted: Callable[[], None] = lambda: None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     stop_s: float = STOP_S,
@@ -46,7 +47,8 @@ def run_plugin(
     `out` gets each line of its stdout and stderr, without the line end, undecodable bytes as `\xff`; otherwise raw. A
     line longer than 64 KiB comes in pieces. If `out` raises, the plugin is ended and the exception goes on.
 
-    SIGINT and SIGTERM that reach this process go to the plugin's process group; after `stop_s` seconds it is killed. When
+    SIGINT and SIGTERM that reach this process go to the plugin's process group; after `stop_s` seconds it is killed.
+    `interrupted` is called at the first SIGINT, and a second one kills at once, whatever the plugin has left included. When
     this returns, every process that the plugin started is gone, daemons included; should this process be killed, the
     plugin is killed by the kernel.
 
@@ -67,13 +69,19 @@ def run_plugin(
             )
         except OSError as error:
             raise UsageError(f"cannot start a plugin in {str(cwd)!r}: {error.strerror}") from error
-        return _Run(process, signals, out).to_its_end(stop_s)
+        return _Run(process, signals, out, interrupted).to_its_end(stop_s)
 
 
 class _Run:
     """One plugin, from its start to its last descendant's end."""
 
-    def __init__(self, process: subprocess.Popen[bytes], signals: _Signals, out: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        signals: _Signals,
+        out: Callable[[str], None],
+        interrupted: Callable[[], None],
+    ) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for
         self._process = process
         self._signals = signals
@@ -81,6 +89,8 @@ class _Run:
         self._output = process.stdout.fileno()
         self._lines = LineSplitter()
         self._out = out
+        self._interrupted = interrupted
+        self._interrupts = 0
         self._selector = selectors.DefaultSelector()
         os.set_blocking(self._output, False)
         self._selector.register(self._output, selectors.EVENT_READ)
@@ -110,11 +120,21 @@ class _Run:
             for number in self._signals.taken():
                 self._family.signal(number, group_only=True)
                 kill_at = kill_at or time.monotonic() + stop_s
+                if self._is_impatient(number):
+                    kill_at = time.monotonic()
             self._pump(kill_at)
             if kill_at is not None and time.monotonic() >= kill_at:
                 self._family.signal(signal.SIGKILL)
                 kill_at += AGAIN_S
             self._family.reap()
+
+    def _is_impatient(self, number: int) -> bool:
+        """Whether this is not the first SIGINT; the first one is told."""
+        if number == signal.SIGINT:
+            self._interrupts += 1
+            if self._interrupts == 1:
+                self._interrupted()
+        return self._interrupts > 1
 
     def _end_family(self, grace_s: float) -> None:
         """End whatever is left: asked first, then killed. Its output is still read, or it could not end."""
@@ -123,6 +143,8 @@ class _Run:
         self._family.signal(signal.SIGTERM)
         while self._process.poll() is None or self._family.members():
             now = time.monotonic()
+            if any(self._is_impatient(number) for number in self._signals.taken()):
+                kill_at = now
             if now >= give_up_at:
                 # Not even SIGKILL ends a process inside a system call that hangs.
                 return

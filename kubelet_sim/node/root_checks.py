@@ -53,6 +53,8 @@ def check_permissions(layout: RootLayout) -> None:
 
 
 def _check_permission(path: Path, mode: int) -> None:
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise UsageError(f"{path} is on a read-only file system: {_ELSEWHERE}")
     if not os.access(path, mode, effective_ids=True):
         raise UsageError(f"no permission to write to {path}: change its mode or owner, or {_ELSEWHERE}")
 

@@ -131,7 +131,20 @@ def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodVi
         containers=_container_views(pod, runtime),
         is_active=pod.uid in state.active_pods,
         created_at_s=known.created_at_s,
+        missing=_missing(known, state),
     )
+
+
+def _missing(known: KnownPod, state: State) -> tuple[str, ...]:
+    """What a running pod asks for and holds no record of. Rules: DM-81"""
+    if known.phase != "Running":
+        return ()
+    found: set[str] = set()
+    for container in known.pod.all_containers():
+        records = state.books.of_container(known.pod.uid, container.name)
+        asked = {name for name, quantity in container.limits.items() if quantity.value}
+        found |= {name for name in asked if is_extended_resource_name(name) and name not in records}
+    return tuple(sorted(found))
 
 
 def _container_views(pod: Pod, runtime: SimulatedRuntime) -> tuple[ContainerView, ...]:

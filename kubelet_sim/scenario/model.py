@@ -13,7 +13,7 @@ from typing import Any
 from attrs import field, frozen
 
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
-from kubelet_sim.errors import UsageError
+from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.model.pod import Pod
@@ -162,7 +162,7 @@ def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
     given.end()
     for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
         if name is not None and name not in plugins:
-            raise UsageError(f"there is no plugin {name!r}; there are: {', '.join(plugins) or 'none'}")
+            raise UsageError(f"there is no plugin {name!r}; {there_are(list(plugins))}")
     return Step(number, do, MappingProxyType(arguments), given.whole.get("expect", NO_EXPECTATION))
 
 

@@ -111,7 +111,7 @@ class StandIn:
         kubelet = _identity(self._kubelet_socket)
         if kubelet is None:
             self._registered_with = None
-            self._problem(f"waiting for a kubelet at {self._kubelet_socket}")
+            self._problem(f"waiting for {self._kubelet_place()}")
             return
         try:
             if _identity(self._plugin.socket_path) is None or not self._plugin.is_serving:
@@ -127,6 +127,13 @@ class StandIn:
             await asyncio.sleep(RETRY_S)
         except TransportError as failure:
             self._problem(str(failure))
+
+    def _kubelet_place(self) -> str:
+        """What is not there yet; a directory that is misspelt never comes."""
+        directory = self._kubelet_socket.parent
+        if directory.is_dir():
+            return f"a kubelet at {self._kubelet_socket}"
+        return f"{directory} to appear, and a kubelet in it"
 
     async def _serve_anew(self) -> None:
         if self._plugin.is_serving:

@@ -255,6 +255,7 @@ def _pod_message(view: PodView) -> pb.Pod:
         ],
         is_active=view.is_active,
         created_at_s=view.created_at_s,
+        missing=view.missing,
     )
 
 
@@ -271,6 +272,7 @@ def _pod_value(message: pb.Pod) -> PodView:
         ),
         is_active=message.is_active,
         created_at_s=message.created_at_s,
+        missing=tuple(message.missing),
     )
 
 

@@ -148,9 +148,43 @@ def test_nobody_reads_what_a_node_prints(root: Path) -> None:
     assert sockets(root) == []
 
 
+@pytest.mark.parametrize("command", ["get node", "--help", "completion bash"])
+@pytest.mark.parametrize("output, why", [(">/dev/full", "No space left"), (">&-", "closed")])
+def test_output_that_nobody_takes_is_one_line(running_root: Path, command: str, output: str, why: str) -> None:
+    """A full disk and a closed descriptor: exit 3 without a traceback, and nothing behind it."""
+    line = f'exec "{sys.executable}" -m kubelet_sim {command} {output}'
+    done = subprocess.run(
+        ["sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=environment(KUBELET_SIM_ROOT=str(running_root)),
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert done.stderr.startswith("error: cannot write the output: ")
+    assert why in done.stderr
+
+
+@pytest.mark.parametrize("options, count", [([], 0), (["--debug"], 6)])
+def test_routine_is_told_if_it_is_wanted(root: Path, options: list[str], count: int) -> None:
+    """That a node status is due has no line of its own, but stays in the transcript."""
+    with node(root, "--clock", "manual", *options):
+        ok("advance", "1m", root=root)
+        assert ok("trace", root=root).count("node status is due") == 6
+    assert (root.parent / "log").read_text(encoding="utf-8").count("node status is due") == count
+
+
+def test_a_ready_file_that_cannot_be_leaves_no_root(root: Path) -> None:
+    """It is looked at before anything is made."""
+    done = ks("run", "--ready-file", "/no/such/place/ready", "--root", root)
+    assert done.returncode == 2
+    assert not root.exists()
+
+
 def test_a_paused_terminal_does_not_stop_the_node(root: Path) -> None:
     """Lines pile up with nobody reading; the node answers all the same, and ends when it is told to."""
-    with node(root, "--clock", "manual", output=subprocess.PIPE) as process:
+    with node(root, "--clock", "manual", "--debug", output=subprocess.PIPE) as process:
         ok("advance", "5h", root=root)  # some thousand status rounds: more than a pipe holds
         assert len(ok("trace", root=root)) > 65536
         process.terminate()

@@ -124,6 +124,56 @@ def test_a_bad_manifest_is_one_line(running_root: Path, text: str, said: str) ->
     assert data("get", "pods", root=running_root) == []
 
 
+def test_deleting_as_with_kubectl(running_root: Path, short_root: Path) -> None:
+    """Several at once, KIND/NAME, by file, all of a namespace; a pod that is not there does not keep the others."""
+    file = short_root / "pods.json"
+    file.write_text("\n".join([*(pod(name) for name in "abcdefg"), pod("x", namespace="n")]), encoding="utf-8")
+    ok("apply", "-f", file, root=running_root)
+    assert ok("delete", "pods", "a", "b", root=running_root) == "pod/a deleted\npod/b deleted\n"
+    assert ok("delete", "pod/c", "po/d", root=running_root) == "pod/c deleted\npod/d deleted\n"
+    missed = ks("delete", "pod", "nope", "e", root=running_root)
+    assert (missed.returncode, missed.stdout) == (2, "pod/e deleted\n")
+    assert "default/nope" in missed.stderr
+    assert ok("delete", "pod", "--all", root=running_root) == "pod/f deleted\npod/g deleted\n"
+    assert ok("get", "pod/n/x", "-A", "-o", "name", root=running_root) == "pod/n/x\n"
+    ok("apply", "-f", file, root=running_root)
+    deleted = ok("delete", "-f", file, root=running_root).splitlines()
+    assert (len(deleted), deleted[-1]) == (8, "pod/x in n deleted")
+    assert data("get", "pods", root=running_root) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["pod"], ["service", "x"], ["pod", "x", "--all"], ["pod/"], ["pod/a", "b"]])
+def test_deleting_what_is_not_said(running_root: Path, arguments: list[str]) -> None:
+    """Misuse, one line."""
+    done = ks("delete", *arguments, root=running_root)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_pod_without_its_device_and_a_variable_set_twice(running_root: Path) -> None:
+    """Both are told: in the list of pods, by `wait`, and below the container spec; JSON has the spec alone."""
+    manifest = json.loads(pod("p", 1))
+    (container,) = manifest["spec"]["containers"]
+    container["resources"]["limits"]["example.com/typo"] = 1
+    container["env"] = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    with plugin(running_root):
+        ok("apply", "-f", "-", root=running_root, text=json.dumps(manifest))
+        waited = ks("wait", "--for", "pod/p=Running", root=running_root)
+        assert (waited.returncode, waited.stdout) == (0, "pod/p=Running: met\n")
+        assert waited.stderr == "note: the pod runs without example.com/typo [DM-81]\n"
+        assert "Running (without example.com/typo)" in ok("get", "pods", root=running_root)
+        last = ok("container-spec", "p", root=running_root).splitlines()[-1]
+        assert last.startswith("note: the pod sets NVIDIA_VISIBLE_DEVICES, too: ")
+        assert "note" not in data("container-spec", "p", root=running_root)
+
+
+def test_waiting_no_time_is_looking_once(running_root: Path) -> None:
+    """What holds is met; what does not is exit 1 with what was seen."""
+    assert ok("wait", "--for", "pod/nope=deleted", "--timeout", "0", root=running_root) == "pod/nope=deleted: met\n"
+    missed = ks("wait", "--for", "pod/nope=Running", "--timeout", "0", root=running_root)
+    assert missed.returncode == 1
+    assert "there is no pod default/nope" in missed.stderr
+
+
 def test_waiting_has_an_end(running_root: Path) -> None:
     """When the time is over, and at once for a pod that has ended otherwise: exit 1, with what was there instead."""
     late = ks("wait", "--for", f"resource/{RESOURCE}=1", "--timeout", "100ms", root=running_root)
@@ -195,7 +245,8 @@ def test_a_plugin_with_a_fixed_path_runs_on_the_node(running_root: Path) -> None
         assert running.stdout is not None
         lines = running.stdout.read().splitlines()
     assert lines
-    assert all(line.startswith("python") and " | " in line for line in lines)
+    assert lines.count("stopping; Ctrl-C again to kill") == 1
+    assert all(line.startswith("python") and " | " in line for line in lines if not line.startswith("stopping"))
     ok("wait", "--for", f"resource/{RESOURCE}=0", root=running_root)
     assert [path.name for path in (running_root / "device-plugins").iterdir() if path.is_socket()] == ["kubelet.sock"]
 
@@ -205,6 +256,7 @@ def test_a_plugin_with_a_fixed_path_runs_on_the_node(running_root: Path) -> None
     "script, code, said",
     [
         ("printf 'a\\033[2Jb\\n'; exit 7", 7, "sh | a\\x1b[2Jb\n"),
+        ("printf 'a\\tb\\n'", 0, "sh | a\tb\n"),
         ("kill -9 $$", 137, ""),
         ("ls /var/lib/kubelet/device-plugins", 0, "sh | kubelet.sock\n"),
     ],

@@ -160,7 +160,7 @@ def test_a_plugin_waits_for_its_kubelet(root: Path) -> None:
     sockets = str(root / "device-plugins")
     with started(*PROGRAM, "plugin", "--resource", DEV, "--socket-dir", sockets) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == f"waiting for a kubelet at {sockets}/kubelet.sock\n"
+        assert process.stdout.readline() == f"waiting for {sockets} to appear, and a kubelet in it\n"
         with node(root):
             ok("wait", "--for", f"resource/{DEV}=4", root=root)
         until(lambda: not (root / "device-plugins" / "kubelet.sock").exists())
@@ -173,3 +173,13 @@ def test_a_plugin_that_cannot_be(root: Path, options: list[str]) -> None:
     done = ks("plugin", *options, root=root)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--resource", "cpu"], ["--resource", DEV, "--socket", "kubelet.sock"], ["--resource", DEV, "--socket", ""]],
+)
+def test_a_plugin_with_a_wrong_name_is_refused(root: Path, options: list[str]) -> None:
+    """Misuse, before anything is served."""
+    done = ks("plugin", *options, root=root)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -532,6 +532,7 @@ class Pod(google.protobuf.message.Message):
     CONTAINERS_FIELD_NUMBER: builtins.int
     IS_ACTIVE_FIELD_NUMBER: builtins.int
     CREATED_AT_S_FIELD_NUMBER: builtins.int
+    MISSING_FIELD_NUMBER: builtins.int
     name: builtins.str
     namespace: builtins.str
     uid: builtins.str
@@ -542,6 +543,8 @@ class Pod(google.protobuf.message.Message):
     created_at_s: builtins.float
     @property
     def containers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Container]: ...
+    @property
+    def missing(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
     def __init__(
         self,
         *,
@@ -554,8 +557,9 @@ class Pod(google.protobuf.message.Message):
         containers: collections.abc.Iterable[global___Container] | None = ...,
         is_active: builtins.bool = ...,
         created_at_s: builtins.float = ...,
+        missing: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["containers", b"containers", "created_at_s", b"created_at_s", "is_active", b"is_active", "message", b"message", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "uid", b"uid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["containers", b"containers", "created_at_s", b"created_at_s", "is_active", b"is_active", "message", b"message", "missing", b"missing", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "uid", b"uid"]) -> None: ...
 
 global___Pod = Pod
 

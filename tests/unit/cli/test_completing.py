@@ -33,12 +33,13 @@ ARGUMENT = click.Argument(["name"])
     "kind, incomplete, expected",
     [
         ("pods", "", ["a", "c", "other/b"]),
+        (("pods", ""), "", ["a", "c", "other/b"]),
         ("events", "o", ["other/b"]),
         ("resources", "", ["example.com/gpu", "example.com/none"]),
         ("plugin", "example.com/g", ["example.com/gpu"]),
     ],
 )
-def test_names_of_the_node(node: None, kind: str, incomplete: str, expected: list[str]) -> None:
+def test_names_of_the_node(node: None, kind: object, incomplete: str, expected: list[str]) -> None:
     """Pods or resources, as the kind wants; a name that a shell might obey is none."""
     assert completing.object_names(context(kind=kind), ARGUMENT, incomplete) == expected
 

@@ -69,3 +69,11 @@ def test_a_pod_may_come_later_and_go() -> None:
     assert (seen.is_met, seen.is_final) == (False, False)
     assert parse_condition("pod/a=deleted").look(nobody).is_met
     assert not parse_condition("pod/a=deleted").look(SNAPSHOT).is_met
+
+
+def test_a_pod_that_runs_without_a_device_is_noted() -> None:
+    """It is Running, so the condition is met; the surprise is told (DM-81)."""
+    odd = evolve(SNAPSHOT, pods=(evolve(SNAPSHOT.pods[0], missing=("example.com/typo",)),))
+    seen = parse_condition("pod/a=Running").look(odd)
+    assert (seen.is_met, seen.note) == (True, "the pod runs without example.com/typo [DM-81]")
+    assert parse_condition("pod/a=Running").look(SNAPSHOT).note == ""

@@ -177,3 +177,10 @@ def test_a_long_list_is_cut() -> None:
     text = resource_text(resource_document(node(many), GPU))
     assert "… and 950 more" in text
     assert len(text.splitlines()) < 100
+
+
+def test_a_pod_that_runs_without_a_device_is_described() -> None:
+    """By the resource that is missing and the rule (DM-81)."""
+    odd = evolve(SNAPSHOT, pods=(evolve(SNAPSHOT.pods[0], missing=("example.com/typo",)),))
+    assert "Without:       example.com/typo [DM-81]" in pod_text(pod_document(node(odd), "a", "default"))
+    assert "Without" not in pod_text(pod_document(node(), "a", "default"))

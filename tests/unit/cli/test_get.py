@@ -14,6 +14,7 @@ from kubelet_sim.cli.get import (
     select,
     to_kind,
 )
+from kubelet_sim.cli.options import one_name
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.views import EventView
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
@@ -26,14 +27,23 @@ def rows(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("word, kind", [*((kind, kind) for kind in KINDS), ("po", "pods"), ("device", "devices")])
 def test_kinds_have_aliases(word: str, kind: str) -> None:
-    """Singular and plural mean the same."""
-    assert to_kind(click.Context(click.Command("x")), click.Argument(["kind"]), word) == kind
+    """Singular and plural mean the same, and a name may stand behind a slash."""
+    context, argument = click.Context(click.Command("x")), click.Argument(["kind"])
+    assert to_kind(context, argument, word) == (kind, "")
+    assert to_kind(context, argument, f"{word}/n/x") == (kind, "n/x")
 
 
 def test_an_unknown_kind_is_refused() -> None:
     """The error lists the kinds."""
     with pytest.raises(click.BadParameter, match="allocations"):
         to_kind(click.Context(click.Command("x")), click.Argument(["kind"]), "services")
+
+
+def test_one_name_is_enough() -> None:
+    """`get pod/a b` is misuse."""
+    assert (one_name("a", None), one_name("", "b"), one_name("", None)) == ("a", "b", None)
+    with pytest.raises(click.UsageError, match="a and b"):
+        one_name("a", "b")
 
 
 def test_a_list_of_devices() -> None:
@@ -63,6 +73,14 @@ def test_a_list_of_pods() -> None:
     ]
 
 
+def test_a_pod_that_runs_without_a_device_is_marked() -> None:
+    """Its phase is Running all the same (DM-81)."""
+    view = evolve(SNAPSHOT.pods[0], missing=("example.com/typo", "example.com/x"))
+    cells = rows(list_table("pods", [view]))[1]
+    assert cells[2] == "Running (without example.com/typo, example.com/x)"
+    assert document(view)["missing"] == ["example.com/typo", "example.com/x"]
+
+
 def test_lists_of_plugins_and_allocations() -> None:
     """An allocation shows its ids on every NUMA node, and the nodes that there are."""
     assert rows(list_table("plugins", select(SNAPSHOT, "plugins", None)))[1:] == [
@@ -88,9 +106,9 @@ def test_a_list_of_events() -> None:
     """The age of the last time comes first; a pod's name narrows the list, that of a pod that has gone, too."""
     events = select(SNAPSHOT, "events", None, events=EVENTS)
     assert rows(list_table("events", events, now_s=SNAPSHOT.now_s)) == [
-        ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"],
-        ["10s", "Normal", "Created", "pod/default/a", "Container created"],
-        ["0s", "Warning", "Failed", "pod/other/b", f"Error: {NASTY_SHOWN}"],
+        ["LAST SEEN", "TYPE", "REASON", "OBJECT", "SUBOBJECT", "MESSAGE"],
+        ["10s", "Normal", "Created", "pod/default/a", "spec.containers{c}", "Container created"],
+        ["0s", "Warning", "Failed", "pod/other/b", "-", f"Error: {NASTY_SHOWN}"],
     ]
     assert select(SNAPSHOT, "events", "other/b", events=EVENTS) == [EVENTS[1]]
     assert select(SNAPSHOT, "events", "gone", events=EVENTS) == []
@@ -104,7 +122,7 @@ def test_a_list_of_events() -> None:
         ("plugins", ["AGE", "PATH"], ["12s", "/tmp/ks/device-plugins/gpu.sock"]),
         ("pods", ["ACTIVE", "AGE", "UID"], ["yes", "12s", "uid-c"]),
         ("allocations", ["HEALTH", "POD UID"], ["x: Healthy, y: Unhealthy", "uid-a"]),
-        ("events", ["SUBOBJECT", "FIRST SEEN", "COUNT"], ["-", "10s", "3"]),
+        ("events", ["FIRST SEEN", "COUNT"], ["10s", "3"]),
     ],
 )
 def test_wide_lists(kind: str, titles: list[str], last: list[str]) -> None:
@@ -162,6 +180,14 @@ def test_a_name_that_is_not_there_is_misuse(kind: str, name: str) -> None:
     """The error says which names there are."""
     with pytest.raises(UsageError, match="there are: "):
         select(SNAPSHOT, kind, name)
+
+
+def test_of_many_names_the_first_are_told() -> None:
+    """Ten of them, and how many more there are."""
+    pods = tuple(evolve(SNAPSHOT.pods[0], name=f"p{number:02}") for number in range(13))
+    with pytest.raises(UsageError) as caught:
+        select(evolve(SNAPSHOT, pods=pods), "pods", "x")
+    assert str(caught.value).endswith("default/p08, default/p09, … and 3 more")
 
 
 def test_a_device_says_whose_it_is() -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubelet_sim.cli.standin import devices, socket_name, with_options
+from kubelet_sim.cli.standin import check_names, devices, socket_name, with_options
 from kubelet_sim.errors import UsageError
 from kubelet_sim.scenario.script import read_script
 
@@ -72,3 +73,21 @@ def test_names_of_sockets(resource: str, name: str) -> None:
 def test_a_long_resource_has_a_short_socket() -> None:
     """The path of a socket ends at 107 bytes."""
     assert len(socket_name("x" * 300)) == 45
+
+
+DIRECTORY = Path("/var/lib/kubelet/device-plugins")
+
+
+@pytest.mark.parametrize("socket", ["", ".", "..", "a/b", "/x", "kubelet.sock", "x" * 200, "a\0b"])
+def test_a_socket_that_is_none_of_ours(socket: str) -> None:
+    """Misuse: neither the kubelet's own one, nor one that is elsewhere, nor one that cannot be."""
+    with pytest.raises(UsageError, match="socket"):
+        check_names(RESOURCE, socket, DIRECTORY, is_forced=True)
+
+
+def test_a_resource_that_no_plugin_may_have() -> None:
+    """It is refused as the kubelet would refuse it, unless somebody wants to see that (DM-24)."""
+    check_names(RESOURCE, "p.sock", DIRECTORY, is_forced=False)
+    with pytest.raises(UsageError, match="--force"):
+        check_names("cpu", "p.sock", DIRECTORY, is_forced=False)
+    check_names("cpu", "p.sock", DIRECTORY, is_forced=True)

@@ -727,3 +727,34 @@ def test_an_orphan_does_not_take_its_successors_sockets_along(short_root: Path) 
             assert {path for path in root.rglob("*") if path.is_socket()} == sockets
 
     asyncio.run(asyncio.wait_for(whole(), 20))
+
+
+def test_a_pod_that_runs_without_a_device_says_so(on_bench: RunOnBench) -> None:
+    """What nobody has listed is missing from a running pod; a resource that it got is not, and neither is one of 0.
+
+    Rules: DM-81
+    """
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        await it.node.apply([pod("whole", 1), pod("odd", 0, other="example.com/typo")])
+        await it.node.wait_for(_phase("odd", "Running"))
+        await it.node.wait_for(_phase("whole", "Running"))
+        assert {view.name: view.missing for view in it.node.status().pods} == {
+            "odd": ("example.com/typo",),
+            "whole": (),
+        }
+
+    on_bench(body)
+
+
+def test_of_many_pods_ten_are_named(on_bench: RunOnBench) -> None:
+    """An error about a name that there is not stays one line to read."""
+
+    async def body(it: Bench) -> None:
+        await it.node.apply([pod(f"p{number:02}", 0) for number in range(12)])
+        with pytest.raises(UsageError) as caught:
+            it.node.container_spec("x")
+        assert str(caught.value).endswith("default/p08, default/p09, … and 2 more")
+
+    on_bench(body)

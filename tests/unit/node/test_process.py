@@ -239,3 +239,17 @@ def test_one_launcher_is_enough() -> None:
     assert supervised[: len(isolated) - 5] == isolated[: len(isolated) - 5]
     assert supervised.count("--") == 1
     assert supervised[-5:] == isolated[-5:]
+
+
+def test_a_second_interrupt_kills_at_once() -> None:
+    """The first one is told and passed on; a plugin that does not mind is not waited for."""
+    told: list[str] = []
+
+    def out(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    script = "trap 'echo again' INT; echo ready; while :; do sleep 0.01; done"
+    began = time.monotonic()
+    code = run_plugin(sh(script), out=out, interrupted=lambda: told.append("told"), stop_s=10 * LIMIT_S)
+    assert (code, told) == (128 + signal.SIGKILL, ["told"])
+    assert time.monotonic() - began < LIMIT_S

@@ -192,7 +192,9 @@ def test_a_real_node(folder: Path) -> None:
     assert "may belong to a real node" in _refusal(folder, folder)
 
 
-@pytest.mark.parametrize("name", ["pki", "cpu_manager_state", "memory_manager_state", "plugins_registry", "pod-resources"])
+@pytest.mark.parametrize(
+    "name", ["pki", "cpu_manager_state", "memory_manager_state", "plugins_registry", "pod-resources"]
+)
 def test_the_root_of_a_real_kubelet(folder: Path, name: str) -> None:
     """What only a kubelet makes says whose root it is, checkpoint or not; under our marker it is ours."""
     (folder / name).mkdir()
@@ -355,3 +357,14 @@ def test_a_default_root_of_another_user(folder: Path, monkeypatch: pytest.Monkey
 
     with pytest.raises(UsageError, match="not a directory of yours alone"):
         default_root()
+
+
+def test_a_read_only_file_system_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another mode or owner would not help."""
+    real = os.statvfs
+
+    class ReadOnly:
+        f_flag = os.ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda path: ReadOnly if path == folder else real(path))
+    assert f"{folder} is on a read-only file system" in _refusal(folder, folder / "root")

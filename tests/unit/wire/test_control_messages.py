@@ -46,7 +46,7 @@ RESOURCE = st.builds(
 )
 PLUGIN = st.builds(PluginView, NUMBER, TEXT, TEXT, TEXT, st.booleans(), st.booleans(), st.booleans(), TIME)
 CONTAINER = st.builds(ContainerView, TEXT, TEXT, TEXT, TEXT, TEXT)
-POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans(), TIME)
+POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans(), TIME, some(TEXT))
 EVENT = st.builds(EventView, TEXT, TEXT, TEXT, TEXT, TIME, TIME, NUMBER, TEXT)
 ALLOCATION = st.builds(AllocationView, TEXT, TEXT, TEXT, TEXT, some(st.tuples(NUMBER, some(TEXT))), PAIRS)
 SNAPSHOT = st.builds(
