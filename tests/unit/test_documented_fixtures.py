@@ -1,0 +1,37 @@
+"""The examples of the page about testing with pytest pass as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "how-to" / "test-a-plugin-with-pytest.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_there_are_examples() -> None:
+    """The page shows a plugin that is a process, and pods with a fake one."""
+    assert len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_the_example_passes(number: int, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test of the example passes in a pytest of its own, without a warning."""
+    pytester.makepyfile(EXAMPLES[number])
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")  # installed or not, once
+    result = pytester.runpytest_subprocess(*by_module, "-W", "error", "-q")
+    result.assert_outcomes(passed=EXAMPLES[number].count("\ndef test_"))
+
+
+def test_every_fixture_is_on_the_page() -> None:
+    """Each fixture of the plugin has its row."""
+    source = (ROOT / "kubelet_sim" / "pytest_plugin.py").read_text(encoding="utf-8")
+    names = re.findall(r"^@pytest\.fixture\ndef (\w+)", source, re.MULTILINE)
+    assert names
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in names if f"| `{name}` |" not in page] == []
