@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import field, frozen
 
 if TYPE_CHECKING:
     from kubelet_sim.core.topology.settings import NumaNodeInfo
@@ -19,7 +19,7 @@ LOCAL, REMOTE = 10, 20
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@frozen
+@dataclass(frozen=True)
 class KubeletChoices:
     """What a user chose, of a file and of flags."""
 
@@ -28,11 +28,11 @@ class KubeletChoices:
     numa_distances: Path | None
     topology_manager_policy: str | None
     topology_manager_scope: str | None
-    topology_manager_policy_options: Mapping[str, str] = field(hash=False)
+    topology_manager_policy_options: Mapping[str, str]
     cpu_manager_policy: str | None
 
 
-@frozen
+@dataclass(frozen=True)
 class Kubelet:
     """What they come to."""
 

@@ -86,7 +86,9 @@ def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[Device
         context.state.books.recount()
         raise AllocationFailed(str(failure), rule="DM-98") from failure
     if not answer.responses:
-        context.warn("DM-99 DM-102", endpoint.resource, "no container response: the ids stay in use without an owner")
+        context.warn(
+            "DM-99 DM-102", endpoint.resource, "no container response: newly chosen ids stay in use, unrecorded"
+        )
         raise AllocationFailed("no containers return in allocation response ", rule="DM-99")
     if len(answer.responses) > 1:
         context.warn(

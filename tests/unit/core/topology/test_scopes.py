@@ -181,7 +181,10 @@ def test_the_merge_is_told() -> None:
     noted = [(decision.level.name, decision.text) for decision in bench.notes.of("TM-21")]
     assert noted == [
         ("INFO", "first: a could come from {0} (preferred); together {0} (preferred): admitted by policy restricted"),
-        ("WARNING", "side: a could come from {0}, {0}, {0}, {1}, {1}, {1}, {0,1}, {0,1} …; together {0}: refused by policy restricted"),
+        (
+            "WARNING",
+            "side: a could come from {0}, {0}, {0}, {1}, {1}, {1}, {0,1}, {0,1} …; together {0}: refused by policy restricted",
+        ),
         ("WARNING", "first: a cannot be had; together {0,1}: refused by policy restricted"),
     ]
 
