@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubelet_sim.core.checkpoint import compose
 from kubelet_sim.core.effects import WriteCheckpoint
-from kubelet_sim.core.endpoint import grace_period_is_over
+from kubelet_sim.core.endpoint import expired, grace_period_is_over
 from kubelet_sim.core.facts import Applied, StatusRoundDue
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.model.ids import ResourceName
@@ -26,8 +26,10 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
     for resource in answer.deleted:
         # Neither the device table nor the books are touched. Rules: DM-47
         endpoint = state.endpoints.pop(resource, None)
-        if endpoint is not None and endpoint.client is not None and endpoint.client not in state.streams:
-            state.forget_client(endpoint.client)
+        if endpoint is not None:
+            expired(endpoint)
+            if endpoint.client is not None and endpoint.client not in state.streams:
+                state.forget_client(endpoint.client)
         state.healthy.pop(resource, None)
         state.unhealthy.pop(resource, None)
         context.warn("DM-47 DM-62", resource, "its plugin was gone for more than 5 minutes: the resource is removed")

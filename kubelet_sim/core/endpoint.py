@@ -89,6 +89,12 @@ def restored(resource: ResourceName, at_s: float) -> Endpoint:
     return _checked(None, EndpointEvent.RESTORED, Endpoint(resource, stopped_at_s=at_s))
 
 
+def expired(endpoint: Endpoint) -> None:
+    """Nothing takes its place; a live endpoint cannot expire. Rules: DM-47"""
+    if TRANSITIONS.get((endpoint.state, EndpointEvent.EXPIRED)) is not EndpointState.ABSENT:
+        raise InvariantError(f"{endpoint.resource}: an endpoint that is {endpoint.state.value} cannot expire")
+
+
 def grace_period_is_over(endpoint: Endpoint, at_s: float) -> bool:
     """Whether strictly more than five minutes have passed since it stopped. Rules: DM-47, DM-70"""
     return endpoint.stopped_at_s is not None and at_s - endpoint.stopped_at_s > GRACE_PERIOD_S

@@ -143,3 +143,10 @@ def test_the_grace_period_is_over_strictly_after_five_minutes(elapsed: float, is
     assert grace_period_is_over(Endpoint(DEV, ClientID(1), OPTIONS, 0.0), elapsed) is is_over
     assert grace_period_is_over(Endpoint(DEV, stopped_at_s=0.0), elapsed) is is_over
     assert not grace_period_is_over(Endpoint(DEV, ClientID(1), OPTIONS), elapsed)
+
+
+def test_a_live_endpoint_cannot_expire() -> None:
+    """Only what is stopped is ever removed: anything else is a bug of ours. Rules: DM-47"""
+    endpoints.expired(Endpoint(DEV, stopped_at_s=0.0))
+    with pytest.raises(InvariantError, match="cannot expire"):
+        endpoints.expired(Endpoint(DEV, ClientID(1), OPTIONS))
