@@ -515,7 +515,9 @@ def test_no_end_leaves_anything_behind(end: Callable[[Behind, Dialled], Coroutin
             await end(behind, dialled)
             await until(lambda: behind.door.connection_count == 0)
             await close_callers(behind, dialled)
-            await until(lambda: descriptors() == before)
+            await until(
+                lambda: descriptors() <= before
+            )  # fewer, where an earlier test's library closes its own only now
 
     run(body)
 
