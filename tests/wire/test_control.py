@@ -561,6 +561,6 @@ def test_a_door_that_cannot_be_opened_leaves_nothing() -> None:
         with pytest.raises(TransportError, match="missing"):
             await door.open()
         await door.close()
-        assert descriptors() == before
+        assert descriptors() <= before
 
     run(body)
