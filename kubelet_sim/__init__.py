@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
     from kubelet_sim.errors import KubeletSimError, PluginFault, PreparationFailed, TransportError, UsageError
     from kubelet_sim.manifests import ManifestError, pod_from_mapping, read_pods
     from kubelet_sim.model.admission import Admitted, Rejected
@@ -33,12 +34,14 @@ _HOMES = {
     "Node": "node.node",
     "NodeConfig": "node.config",
     "NodeSnapshot": "model.views",
+    "NumaNodeInfo": "core.topology.settings",
     "PluginFault": "errors",
     "PreparationFailed": "errors",
     "RealClock": "node.clock",
     "Rejected": "model.admission",
     "SocketAppears": "node.config",
     "SyncNode": "node.sync",
+    "TopologySettings": "core.topology.settings",
     "TransportError": "errors",
     "UsageError": "errors",
     "pod_from_mapping": "manifests",
@@ -56,12 +59,14 @@ __all__ = [
     "Node",
     "NodeConfig",
     "NodeSnapshot",
+    "NumaNodeInfo",
     "PluginFault",
     "PreparationFailed",
     "RealClock",
     "Rejected",
     "SocketAppears",
     "SyncNode",
+    "TopologySettings",
     "TransportError",
     "UsageError",
     "__version__",

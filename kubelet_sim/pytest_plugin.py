@@ -48,6 +48,8 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
 
     Without a root, a node gets a folder of its own with a path short enough for sockets; it is removed at the end.
     """
+    from attrs import fields
+
     from kubelet_sim.node.config import NodeConfig
     from kubelet_sim.node.sync import SyncNode
 
@@ -57,6 +59,9 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
             *, clock: Any = None, calls: Any = None, order: Any = None, store: Any = None, **choices: Any
         ) -> SyncNode:
             chosen = {**kubelet_sim_config, **choices}
+            known = [each.name for each in fields(NodeConfig)]
+            if unknown := sorted(chosen.keys() - known):
+                pytest.fail(f"{', '.join(unknown)}: no choice for a node; there are: {', '.join(known)}", pytrace=False)
             if "root" not in chosen:
                 chosen["root"] = _short_folder(stack)
             node = SyncNode(NodeConfig(**chosen), clock=clock, calls=calls, order=order, store=store)

@@ -143,7 +143,7 @@ def record(file: str, jobs: int, output: Path | None) -> None:
         return
     recorder.write_atomically(target, text)
     steps = sum(len(story.steps) for story in stories)
-    click.echo(escape_terminal(f"{target}: {len(stories)} stories with {steps} steps recorded"))
+    click.echo(escape_terminal(f"{target}: recorded, stories: {len(stories)}, steps: {steps}"))
 
 
 def _stories(files: Sequence[str]) -> list[Story]:

@@ -19,5 +19,7 @@ def reclaim(context: Context) -> None:
     gone = state.books.pods() - state.active_pods.keys()
     if not gone:
         return
-    context.say("DM-115", "node", f"devices of {len(gone)} inactive pods are freed", pods=sorted(gone))
+    context.say(
+        "DM-115", "node", f"devices of pods that are not active any more are freed: {len(gone)}", pods=sorted(gone)
+    )
     state.books.release(gone)

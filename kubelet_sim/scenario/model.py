@@ -17,6 +17,7 @@ from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.rules import RULES
 from kubelet_sim.scenario import values
 from kubelet_sim.scenario.script import Script, read_devices, read_script, read_status
 from kubelet_sim.scenario.values import Keys, Reader
@@ -100,7 +101,7 @@ def story_from_mapping(document: object, *, source: str = "", number: int = 1) -
         given = Keys(document, "a story")
         name = given.take("name", values.text, f"story {number}")
         where = f"{where}: {name}"
-        rules = given.take("rules", values.texts, ())
+        rules = given.take("rules", _rules, ())
         node = given.take("node", _node, NodeSpec())
         plugins = given.take("plugins", _plugins, _NOTHING)
         items = given.take("steps", values.items, [])
@@ -136,6 +137,13 @@ def _plugins(source: object) -> Mapping[str, Script]:
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from error
     return MappingProxyType(plugins)
+
+
+def _rules(source: object) -> tuple[str, ...]:
+    for rule in (named := values.texts(source)):
+        if rule not in RULES:
+            raise UsageError(f"there is no rule {rule!r}; docs/reference/rules.md has them all")
+    return tuple(named)
 
 
 def _node(source: object) -> NodeSpec:

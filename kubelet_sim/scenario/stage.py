@@ -257,6 +257,8 @@ class Stage:
         return allocated_resources_status(self._node.kubelet.state, self._known(pod))
 
     async def _do_affinity(self, pod: str, container: str) -> Any:
+        if self._known(pod).container(container) is None:
+            raise TransportError(f"pod {pod} has no container {container}")
         hint = self._node.kubelet.state.affinities.of(PodUID(pod), ContainerName(container))
         nodes = None if hint.mask is None else list(nodes_of(hint.mask))
         return {"nodes": nodes, "preferred": hint.is_preferred}

@@ -81,7 +81,7 @@ def test_stories_are_recorded(file: Path) -> None:
     file.write_text(json.dumps([GOOD, WRONG], indent=2), encoding="utf-8")
     other = file.with_name("other.json")
     assert ok("scenario", "record", file, "--output", other, root=Path("/")).endswith(
-        "2 stories with 3 steps recorded\n"
+        "recorded, stories: 2, steps: 3\n"
     )
     assert json.loads(file.read_text(encoding="utf-8")) == [GOOD, WRONG]
     written = other.read_text(encoding="utf-8")

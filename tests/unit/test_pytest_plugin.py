@@ -81,6 +81,16 @@ def test_the_fixtures_work(pytester: pytest.Pytester, monkeypatch: pytest.Monkey
     result.assert_outcomes(passed=5)
 
 
+def test_a_choice_that_there_is_not_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure says which choices there are, and shows no traceback of ours."""
+    pytester.makepyfile("def test_it(make_kubelet):\n    make_kubelet(numa_nodes=2)\n")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")
+    result = pytester.runpytest_subprocess(*by_module, "-q")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*numa_nodes: no choice for a node; there are: root, *numa*"])
+
+
 def test_the_plugin_imports_nothing_heavy() -> None:
     """Loading the plugin, which every pytest run of a user's project does, imports neither gRPC nor our own rooms."""
     code = (

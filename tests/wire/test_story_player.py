@@ -194,3 +194,19 @@ def test_several_stories_are_played_and_come_in_their_order() -> None:
         ]
 
     assert asyncio.run(all_of_them()) == ["one", "NotPlayable", "three"]
+
+
+@pytest.mark.parametrize("where", [{"pod": "nobody", "container": "c"}, {"pod": "u", "container": "nobody"}])
+def test_the_affinity_of_nobody_is_no_answer(where: dict[str, str]) -> None:
+    """A pod or container that there is not is a failed step, not a container without affinity."""
+    container = {"name": "c", "image": "x"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "u", "uid": "u"},
+        "spec": {"containers": [container]},
+    }
+    admitted = {"admit": True, "reason": "", "message": ""}
+    wrong = played([step("admit", admitted, pod=pod), step("affinity", **where)])
+    assert wrong.wrong is not None
+    assert "nobody" in wrong.wrong.failure

@@ -137,3 +137,9 @@ def test_a_wrong_story(change: dict[str, Any], words: str) -> None:
 def test_a_story_that_is_none() -> None:
     """Without a name the file is what an error can name."""
     assert error_of([1]).startswith("f.yaml: expected a mapping for a story")
+
+
+def test_a_rule_that_there_is_not_is_refused() -> None:
+    """A story names rules that exist: a typing error would be a claim of nothing."""
+    with pytest.raises(UsageError, match="there is no rule 'DM-9999'"):
+        story_from_mapping({"name": "s", "rules": ["DM-1", "DM-9999"], "steps": []})
