@@ -141,5 +141,6 @@ def test_a_story_that_is_none() -> None:
 
 def test_a_rule_that_there_is_not_is_refused() -> None:
     """A story names rules that exist: a typing error would be a claim of nothing."""
-    with pytest.raises(UsageError, match="there is no rule 'DM-9999'"):
-        story_from_mapping({"name": "s", "rules": ["DM-1", "DM-9999"], "steps": []})
+    nobody_wrote = f"DM-{10**4}"
+    with pytest.raises(UsageError, match=f"there is no rule '{nobody_wrote}'"):
+        story_from_mapping({"name": "s", "rules": ["DM-1", nobody_wrote], "steps": []})
