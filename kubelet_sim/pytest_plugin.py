@@ -96,6 +96,8 @@ def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
 
 def _short_folder(stack: ExitStack) -> Path:
     """A Unix socket path ends at 107 bytes; pytest's own temporary folders are longer."""
-    path = tempfile.mkdtemp(prefix="ks-", dir="/tmp")
+    from kubelet_sim.wire.unix_socket import short_folder
+
+    path = tempfile.mkdtemp(prefix="ks-", dir=short_folder())
     stack.callback(shutil.rmtree, path, ignore_errors=True)
     return Path(path)

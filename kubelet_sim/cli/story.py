@@ -31,6 +31,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.isolation import supervised_command
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import Record
+from kubelet_sim.wire.unix_socket import short_folder
 
 RESOURCE = "example.com/gpu"
 DEVICE_COUNT = 4
@@ -70,7 +71,7 @@ async def tell_story(say: Say) -> bool:
         TransportError: the plugin could not be run, or did not do what it is known to do.
     """
     stopping = stop_signals()
-    directory = Path(tempfile.mkdtemp(prefix="ks-demo-", dir="/tmp"))  # short enough for sockets
+    directory = Path(tempfile.mkdtemp(prefix="ks-demo-", dir=short_folder()))
     try:
         telling = asyncio.create_task(_Story(say, directory).tell())
         stop = asyncio.create_task(stopping.wait())

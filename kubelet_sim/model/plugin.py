@@ -17,7 +17,7 @@ GRACE_PERIOD_S = 300.0
 """How long a lost plugin's resource keeps its capacity; expired when strictly more has passed. Rules: DM-47, DM-70"""
 SOCKET_NAME = "kubelet.sock"
 CHECKPOINT_NAME = "kubelet_internal_checkpoint"
-"""Rules: CP-1"""
+"""Rules: CP-1, DM-135"""
 
 
 @frozen

@@ -10,10 +10,8 @@ import stat
 from pathlib import Path
 
 from kubelet_sim.errors import TransportError
+from kubelet_sim.model.plugin import CHECKPOINT_NAME
 from kubelet_sim.node.os_errors import os_error_text
-
-CHECKPOINT_NAME = "kubelet_internal_checkpoint"
-"""The checkpoint's file name in the device-plugin directory. Rules: CP-1, DM-135"""
 
 _DIRECTORY_MODE = 0o755
 

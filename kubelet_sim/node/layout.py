@@ -10,10 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from kubelet_sim.node.directory import CHECKPOINT_NAME
-
-SOCKET_PATH_LIMIT = 107
-"""Bytes in the path of a Unix socket on Linux, without the final NUL."""
+from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME
 
 
 @frozen
@@ -30,7 +27,7 @@ class RootLayout:
     @property
     def registration_socket(self) -> Path:
         """Where plugins call Register. Rules: DM-1"""
-        return self.device_plugins / "kubelet.sock"
+        return self.device_plugins / SOCKET_NAME
 
     @property
     def checkpoint(self) -> Path:

@@ -11,9 +11,10 @@ import stat
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.directory import CHECKPOINT_NAME
-from kubelet_sim.node.layout import SOCKET_PATH_LIMIT, RootLayout
+from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.os_errors import os_error_text
+from kubelet_sim.wire.unix_socket import LONGEST_PATH
 
 _ANSWER_WITHIN_S = 1.0
 _OF_A_KUBELET = ("cpu_manager_state", "memory_manager_state", "pki", "plugins_registry", "pod-resources")
@@ -33,10 +34,10 @@ def check_paths(layout: RootLayout) -> None:
             raise UsageError(f"{layout.path} holds {name}, so it is a device-plugin directory itself: {_ELSEWHERE}")
     path = layout.longest_socket
     length = len(os.fsencode(path))
-    if length > SOCKET_PATH_LIMIT:
+    if length > LONGEST_PATH:
         raise UsageError(
-            f"the socket path {path} would have {length} bytes, the system allows {SOCKET_PATH_LIMIT}: "
-            f"choose a root directory whose path is at least {length - SOCKET_PATH_LIMIT} bytes shorter"
+            f"the socket path {path} would have {length} bytes, the system allows {LONGEST_PATH}: "
+            f"choose a root directory whose path is at least {length - LONGEST_PATH} bytes shorter"
         )
 
 

@@ -22,7 +22,8 @@ from kubelet_sim.core.checkpoint_reading import decode
 from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten, CheckpointUnreadable, TransportError
 from kubelet_sim.model.checkpoint import CheckpointDocument
-from kubelet_sim.node.directory import CHECKPOINT_NAME, make_directory
+from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.node.directory import make_directory
 from kubelet_sim.node.os_errors import os_error_text
 
 _T = TypeVar("_T")

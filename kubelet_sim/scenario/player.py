@@ -5,11 +5,10 @@ Deadlines of ours are virtual; what a plugin does takes real time.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import Bell, WatchedCalls
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
+from kubelet_sim.wire.unix_socket import short_folder
 
 
 class NotPlayable(KubeletSimError):
@@ -83,27 +83,6 @@ async def play(story: Story, *, to_the_end: bool = False) -> Played:
     return Played(story, tuple(played))
 
 
-async def play_all(stories: Iterable[Story], *, at_once: int = 8) -> AsyncGenerator[Played | NotPlayable, None]:
-    """Play stories, some at a time; yields in their order."""
-    turn = asyncio.Semaphore(at_once)
-
-    async def one(story: Story) -> Played | NotPlayable:
-        async with turn:
-            try:
-                return await play(story)
-            except NotPlayable as reason:
-                return reason
-
-    tasks = [asyncio.ensure_future(one(story)) for story in stories]
-    try:
-        for task in tasks:
-            yield await task
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 async def _play_step(stage: Stage, step: Step) -> PlayedStep:
     failure, came = "", None
     try:
@@ -116,7 +95,7 @@ async def _play_step(stage: Stage, step: Step) -> PlayedStep:
 @contextlib.asynccontextmanager
 async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
     """A node that runs, plugins that do not; in the end all of it is gone."""
-    root = Path(tempfile.mkdtemp(prefix="ks-", dir=_short_folder()))
+    root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
     clock, bell = ManualClock(), Bell()
     config = NodeConfig(
         root=root,
@@ -135,8 +114,3 @@ async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
         stage = Stage(story, node, bell)
         at_the_end.push_async_callback(stage.close)
         yield stage
-
-
-def _short_folder() -> str | None:
-    """Socket paths end at 107 bytes."""
-    return "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of a random name is made in it

@@ -51,14 +51,14 @@ def passing_name(directory: Path) -> Iterator[Path]:
     The gRPC library removes the path that it has bound when it stops, whatever lies there by then. A path that no longer
     leads anywhere leaves the file to us: we can keep it, for a kubelet that dies, and see whether it is still ours.
     """
-    with tempfile.TemporaryDirectory(prefix="ks-", dir=_short_folder()) as parent:
+    with tempfile.TemporaryDirectory(prefix="ks-", dir=short_folder()) as parent:
         alias = Path(parent) / "d"
         alias.symlink_to(directory.absolute())
         yield alias
 
 
-def _short_folder() -> Path | None:
-    """Where the second path is short, whatever `TMPDIR` says; the usual place if none of these can be written to."""
+def short_folder() -> Path | None:
+    """Where a temporary folder leaves room for sockets, whatever `TMPDIR` says; `None` if none of these can be written to."""
     folders = map(Path, ("/tmp", "/dev/shm", "/var/tmp"))  # noqa: S108 - a folder of a random name is made in it
     return next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), None)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kubelet_sim.scenario.checking import check
 from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import NotPlayable, Played, play, play_all
+from kubelet_sim.scenario.player import NotPlayable, Played, play
 from kubelet_sim.scenario.report import wrong_step_text
 
 PATIENCE_S = 30.0
@@ -188,10 +189,7 @@ def test_several_stories_are_played_and_come_in_their_order() -> None:
     ]
 
     async def all_of_them() -> list[str]:
-        return [
-            each.story.name if isinstance(each, Played) else type(each).__name__
-            async for each in play_all(stories, at_once=2)
-        ]
+        return [each.story.name if each.is_playable else "NotPlayable" async for each in check(stories, at_once=2)]
 
     assert asyncio.run(all_of_them()) == ["one", "NotPlayable", "three"]
 

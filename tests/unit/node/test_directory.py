@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.errors import TransportError
-from kubelet_sim.node.directory import CHECKPOINT_NAME, clean_directory, make_directory
+from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.node.directory import clean_directory, make_directory
 
 
 @pytest.fixture
