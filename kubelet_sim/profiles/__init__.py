@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_sim.profiles.profile import V1_36, Profile, profile_of
+from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep
+from kubelet_sim.profiles.releases import profile_of
 
-__all__ = ["V1_36", "Profile", "profile_of"]
+__all__ = ["V1_36", "Cdi", "ClientKey", "HealthNotices", "Profile", "Sidecars", "Sweep", "profile_of"]
