@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from attrs import field, frozen
 
@@ -70,6 +70,20 @@ class Seams:
     """Raises `ValueError` for bytes that are no container response."""
 
 
+class Part(Protocol):
+    """Something else that lives and ends with a kubelet process."""
+
+    async def start(self) -> None:
+        """Begin. Raises `TransportError`: the kubelet could not start."""
+
+    async def stop(self, *, leave_socket: bool) -> None:
+        """End as a process ends. May come without a start.
+
+        Args:
+            leave_socket: whether the files of its sockets stay, as when a process is killed.
+        """
+
+
 class Kubelet:
     """A kubelet process of the node."""
 
@@ -86,6 +100,7 @@ class Kubelet:
         )
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)
+        self._parts: list[Part] = []
 
     @property
     def state(self) -> State:
@@ -124,6 +139,11 @@ class Kubelet:
         await self._server.listen(str(directory / SOCKET_NAME))
         self._note(f"listening on {directory / SOCKET_NAME}", "DM-11")
 
+    async def add(self, part: Part) -> None:
+        """Start something that ends with this process, the last one first. Raises what its start raises."""
+        self._parts.append(part)
+        await part.start()
+
     async def die(self, *, leave_socket: bool = False) -> None:
         """End as a process ends: no farewell to plugins, connections closed, walks never finished.
 
@@ -132,6 +152,8 @@ class Kubelet:
 
         Rules: DM-14, DM-16
         """
+        while self._parts:
+            await self._parts.pop().stop(leave_socket=leave_socket)
         await self._server.stop(leave_socket=leave_socket)
         await self._driver.close()
 

@@ -11,36 +11,30 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Self, TypeVar
 
-from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks
-from kubelet_sim.core.facts import ContainersRemoved
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
-from kubelet_sim.model.admission import Admission, Admitted
+from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
-from kubelet_sim.node.applying import new_pods
+from kubelet_sim.node.booting import Booting
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.driver import World
-from kubelet_sim.node.events import NORMAL, WARNING, Events
-from kubelet_sim.node.kubelet import Kubelet, Seams, Setup, finished
+from kubelet_sim.node.events import Events
+from kubelet_sim.node.kubelet import Kubelet, finished
+from kubelet_sim.node.main_loop import MainLoop, Surroundings
 from kubelet_sim.node.objects import pod_object
-from kubelet_sim.node.pods import KnownPod, PodTable, PodWorker
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
-from kubelet_sim.node.store import FileCheckpointStore
 from kubelet_sim.transcript import Record, Transcript
 from kubelet_sim.wire.control_server import ControlServer
-from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
-from kubelet_sim.wire.registration_server import GrpcRegistrationServers
 
 T = TypeVar("T")
 
@@ -72,19 +66,17 @@ class Node:
         self.clock = clock or RealClock()
         self.transcript = Transcript(self._now)
         self._events = Events(self._now)
-        self._calls = calls or GrpcPluginCalls()
-        self._order = order
-        self._store = store
         self._started_at_s = self.clock.now()
         self._random = Random(config.seed)  # noqa: S311 - stretches periods, keeps no secrets
         self._root: Root | None = None
         self._kubelet: Kubelet | None = None
         self._control: ControlServer | None = None
         self._node_object = NodeObject(config.machine, config.machine)
-        self._cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
-        self._pods = PodTable()
         self._runtime = SimulatedRuntime()
-        self._main_loop = asyncio.Lock()
+        around = self._surroundings()
+        self._main_loop = MainLoop(around)
+        cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
+        self._booting = Booting(around, self._main_loop.pods, calls or GrpcPluginCalls(), order, store, cpus)
         self._status_round = asyncio.Lock()
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
@@ -155,14 +147,7 @@ class Node:
     async def _boot(self) -> asyncio.Task[None]:
         """Start a kubelet process; the answer is done when every pod was admitted again and the sources are ready."""
         kubelet = await self.boot(self._runtime.running(), ())
-        return kubelet.run(self._dispatch(kubelet))
-
-    async def _dispatch(self, kubelet: Kubelet) -> None:
-        """The first batch of the pod source: it counts as ready when all of it was admitted. Rules: DM-73, DM-108, DM-109"""
-        for known in self._pods:
-            if not known.is_terminal:
-                await self._admit(known)
-        await kubelet.sources_ready(ready=True)
+        return kubelet.run(self._main_loop.dispatch(kubelet))
 
     async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> Kubelet:
         """The second half of `restart`, without pods: a process whose sources are not ready yet.
@@ -171,21 +156,8 @@ class Node:
             running: the containers that the runtime reports running (DM-110).
             active: pods that count as active before they are admitted again.
         """
-        root = self._require_root()
-        if self._store is None:
-            self._store = FileCheckpointStore(root.layout.device_plugins)
-        servers = GrpcRegistrationServers(appears=self.config.socket_appears.value)
-        config = self.config
-        alignment = Alignment(config.topology, config.numa, self._cpus)
-        setup = Setup(config.profile, self._order, config.machine, alignment)
-        directory = str(root.layout.device_plugins)
-        world = World(self._calls, self._store, self.clock, self.transcript, directory)
-        kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), self._node_object)
-        try:
-            await kubelet.start(running, active)
-        except BaseException:
-            await kubelet.die()
-            raise
+        layout = self._require_root().layout
+        kubelet = await self._booting.kubelet(layout, self._node_object, running, active)
         self._kubelet = kubelet
         self._events.of_node("Starting", "Starting kubelet.")
         if self.config.has_status_rounds:
@@ -201,9 +173,7 @@ class Node:
         if kubelet is not None:
             self._node_object = kubelet.state.node
             await kubelet.die()
-        if isinstance(self._store, FileCheckpointStore):
-            self._store.close()
-            self._store = None
+        self._booting.close()
         unsettle, self._unsettle = self._unsettle, None
         if unsettle is not None:
             unsettle()
@@ -228,7 +198,7 @@ class Node:
             UsageError: there is a pod of that name or uid.
             KubeletGone: the kubelet process ended before the verdict.
         """
-        return await self._admit(self._pods.add(pod, self._now()))
+        return await self._main_loop.admit(pod)
 
     async def apply(self, pods: Sequence[Pod]) -> None:
         """Put pods on the node, all or none, and return at once: their verdicts come one after the other.
@@ -236,18 +206,7 @@ class Node:
         Raises:
             UsageError: a name or uid is taken; none of them was added.
         """
-        kubelet = self.kubelet
-        added: list[KnownPod] = []
-        try:
-            for pod in pods:
-                added.append(self._pods.add(pod, self._now()))  # noqa: PERF401 - what was added is taken back on failure
-        except UsageError:
-            for known in added:
-                self._pods.drop(known.pod.uid)
-            raise
-        for known in added:
-            self.transcript.add("node", known.pod.key, "pod created")
-            kubelet.run(self._admit(known))
+        await self._main_loop.apply(pods)
 
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """`apply` for manifests; one that is the same as that of the pod of its name is passed over.
@@ -255,23 +214,7 @@ class Node:
         Raises:
             UsageError: one is no pod, or another pod of its name is there; none was added.
         """
-        pods, answers = new_pods(manifests, self._pods)
-        await self.apply(pods)
-        return answers
-
-    async def _admit(self, known: KnownPod) -> Admission:
-        """In turn with every other addition and removal, as in the kubelet's main loop. Rules: DM-74, DM-77"""
-        kubelet = self.kubelet
-        async with self._main_loop:
-            verdict = await kubelet.admit(known.pod)
-        known.decided(verdict, self.config.profile.rejection_prefix)
-        if not isinstance(verdict, Admitted):
-            self._events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
-            self._runtime.stop(known.pod, "Error")
-        elif self.config.runs_containers:
-            worker = PodWorker(known, kubelet, self._runtime, self.clock, self.transcript, self._events)
-            known.worker = kubelet.run(worker.run())
-        return verdict
+        return await self._main_loop.apply_manifests(manifests)
 
     async def remove(self, name: str, namespace: str = "default") -> None:
         """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
@@ -283,18 +226,7 @@ class Node:
 
         Rules: DM-74, DM-115, DM-116
         """
-        known = self._pods.find(name, namespace)
-        kubelet = self.kubelet
-        async with self._main_loop:
-            if known.worker is not None:
-                known.worker.cancel()
-            for container in self._runtime.stop(known.pod, "Completed"):
-                self._events.of_pod(known.pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
-            await kubelet.deactivate(known.pod.uid)
-            await kubelet.apply(ContainersRemoved(known.pod))
-            self._pods.drop(known.pod.uid)
-            self._runtime.forget(known.pod)
-            self.transcript.add("node", known.pod.key, "pod deleted")
+        await self._main_loop.remove(name, namespace)
 
     async def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
         """What the kubelet would hand to the runtime if it created the container now; `None`: nothing from plugins.
@@ -303,7 +235,7 @@ class Node:
             UsageError: there is no such pod or container.
             PreparationFailed: the container cannot be created for now.
         """
-        known = self._pods.find(name, namespace)
+        known = self._main_loop.pods.find(name, namespace)
         return await self.kubelet.prepare(known.pod, _container(known.pod, container))
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
@@ -315,7 +247,7 @@ class Node:
         Raises:
             UsageError: there is no such pod or container, or it has not been created.
         """
-        known = self._pods.find(name, namespace)
+        known = self._main_loop.pods.find(name, namespace)
         pod = known.pod
         if container is None and len(pod.containers) > 1:
             names = ", ".join(each.name for each in pod.all_containers())
@@ -376,10 +308,10 @@ class Node:
             sources_ready=state.sources_ready,
             capacity=quantities(state.node.capacity),
             allocatable=quantities(state.node.allocatable),
-            resources=resource_views(state, self._pods, self._started_at_s),
+            resources=resource_views(state, self._main_loop.pods, self._started_at_s),
             plugins=plugin_views(state, self.kubelet.driver.links.values()),
-            pods=pod_views(self._pods, self._runtime, state),
-            allocations=allocation_views(state, self._pods),
+            pods=pod_views(self._main_loop.pods, self._runtime, state),
+            allocations=allocation_views(state, self._main_loop.pods),
         )
 
     def events(self) -> tuple[EventView, ...]:
@@ -392,11 +324,11 @@ class Node:
         Raises:
             UsageError: there is no such pod, or no kubelet runs.
         """
-        return pod_object(self._pods.find(name, namespace), self._runtime, self.kubelet.state)
+        return pod_object(self._main_loop.pods.find(name, namespace), self._runtime, self.kubelet.state)
 
     def knows(self, uid: PodUID) -> bool:
         """Whether there is a pod of that uid, whatever its phase."""
-        return self._pods.get(uid) is not None
+        return self._main_loop.pods.get(uid) is not None
 
     async def changes(self) -> AsyncGenerator[None, None]:
         """Yield once at the start and then whenever something has happened; several things may be one change."""
@@ -435,6 +367,11 @@ class Node:
         finally:
             await changes.aclose()
         raise AssertionError("changes never end")
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            self.config, self.clock, self.transcript, self._events, self._runtime, lambda: self.kubelet, self._now
+        )
 
     def _now(self) -> float:
         return self.clock.now() - self._started_at_s

@@ -1,0 +1,88 @@
+"""How a kubelet process of a node comes into being: what it is made of, and what starts with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import define
+
+from kubelet_sim.core.alignment import Alignment
+from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.ports import Order
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.node import NodeObject
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.driver import World
+from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
+from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.main_loop import Surroundings
+from kubelet_sim.node.pods import PodTable
+from kubelet_sim.node.ports import CheckpointStore, PluginCalls
+from kubelet_sim.node.store import FileCheckpointStore
+from kubelet_sim.wire.messages import decode_container_response
+from kubelet_sim.wire.registration_server import GrpcRegistrationServers
+
+
+@define
+class Booting:
+    """Makes one kubelet process after the other; what they share and what outlives them is kept here."""
+
+    _around: Surroundings
+    _pods: PodTable
+    """What other parts of a kubelet look at; the device manager is told of pods one by one."""
+    _calls: PluginCalls
+    _order: Order | None
+    _given_store: CheckpointStore | None
+    _cpus: CpuBooks | None
+    _file_store: FileCheckpointStore | None = None
+
+    async def kubelet(
+        self,
+        layout: RootLayout,
+        node: NodeObject,
+        running: Iterable[tuple[PodUID, ContainerName]],
+        active: Sequence[Pod],
+    ) -> Kubelet:
+        """A process that listens; its sources are not ready yet.
+
+        Args:
+            layout: where the node lies.
+            node: the node object that the process before it left.
+            running: the containers that the runtime reports running (DM-110).
+            active: pods that count as active before they are admitted again.
+
+        Raises:
+            TransportError: it could not start, in the kubelet's words (DM-9); nothing of it is left.
+        """
+        around, config = self._around, self._around.config
+        alignment = Alignment(config.topology, config.numa, self._cpus)
+        setup = Setup(config.profile, self._order, config.machine, alignment)
+        world = World(self._calls, self._store(layout), around.clock, around.transcript, str(layout.device_plugins))
+        servers = GrpcRegistrationServers(appears=config.socket_appears.value)
+        kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
+        try:
+            await kubelet.start(running, active)
+            for part in self._parts(kubelet, layout):
+                await kubelet.add(part)
+        except BaseException:
+            await kubelet.die()
+            raise
+        return kubelet
+
+    def close(self) -> None:
+        """Give back what the processes shared."""
+        store, self._file_store = self._file_store, None
+        if store is not None:
+            store.close()
+
+    def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[Part]:
+        """What else lives in the process, in the order in which it starts."""
+        del kubelet, layout
+        return ()
+
+    def _store(self, layout: RootLayout) -> CheckpointStore:
+        if self._given_store is not None:
+            return self._given_store
+        if self._file_store is None:
+            self._file_store = FileCheckpointStore(layout.device_plugins)
+        return self._file_store
