@@ -42,6 +42,10 @@ class RegistrationRefused(PluginFault):
         self.rule = rule
 
 
+class PluginNotValid(RegistrationRefused):
+    """A plugin that the watcher found and that nobody can register as it describes itself. Rules: DM-149, DM-151"""
+
+
 class DialFailed(PluginFault):
     """No connection to the plugin's socket. `cause` is the text of Go's context: the library never says more.
 

@@ -28,6 +28,7 @@ PACKAGE = Path("kubelet_sim/wire/pb")
 
 MODULES: Mapping[str, str] = {
     "deviceplugin/v1beta1/api.proto": "deviceplugin_v1beta1",
+    "pluginregistration/v1/api.proto": "pluginregistration_v1",
     "kubelet_sim/control/v1/control.proto": "control_v1",
 }
 """Every file below `protos/` that is generated, and the module's name without `_pb2`. One line for each new API."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubelet_sim.cli.get import document as view_document
-from kubelet_sim.cli.get import plugin_path
 from kubelet_sim.cli.options import split_name
 from kubelet_sim.cli.render import plain, spec_document
 from kubelet_sim.errors import UsageError, there_are
@@ -109,8 +108,7 @@ def plugin_document(node: ControlClient, name: str) -> dict[str, Any]:
 
 
 def _connection(snapshot: NodeSnapshot, view: PluginView) -> dict[str, Any]:
-    path = plugin_path(snapshot.root, view.socket_name)
-    return {**plain(view), "path": path, "age_s": snapshot.now_s - view.registered_at_s}
+    return {**plain(view), "path": view.socket_path, "age_s": snapshot.now_s - view.registered_at_s}
 
 
 def _listed(snapshot: NodeSnapshot, name: str) -> dict[str, Any]:

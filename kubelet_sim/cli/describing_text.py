@@ -93,6 +93,7 @@ def plugin_text(plugin: Document) -> str:
                 ("Resource", each["resource"]),
                 ("Socket", each["socket_name"]),
                 ("Path", each["path"]),
+                ("Came by", _came_by(each["registration_socket"])),
                 ("State", each["state"]),
                 ("Registered", f"{age_text(each['age_s'])} ago"),
                 ("Stream", "open" if each["has_stream"] else "closed"),
@@ -103,6 +104,10 @@ def plugin_text(plugin: Document) -> str:
         lines += [f"Devices of {escape_terminal(each['resource'])} (endpoint {each['endpoint']}):"]
         lines += map(_indented, _devices(each["devices"]))
     return "\n".join([*lines, "Asked:", *_records(plugin["asked"])])
+
+
+def _came_by(registration_socket: str) -> str:
+    return f"the plugin watcher, {registration_socket}" if registration_socket else "Register"
 
 
 def resource_text(resource: Document) -> str:

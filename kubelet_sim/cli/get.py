@@ -22,7 +22,7 @@ from kubelet_sim.cli.options import (
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
-    from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
+    from kubelet_sim.model.views import EventView, NodeSnapshot, PluginView, PodView
 
 ALIASES: Mapping[str, str] = {
     "no": "node",
@@ -155,6 +155,11 @@ def phase_text(view: PodView) -> str:
     return f"{view.phase} (without {', '.join(view.missing)})" if view.missing else view.phase
 
 
+def came_by(view: PluginView) -> str:
+    """How a plugin came to be registered."""
+    return "watcher" if view.registration_socket else "Register"
+
+
 NAMES: Mapping[str, Callable[[Any], str]] = {
     "resources": lambda view: view.name,
     "devices": lambda pair: f"{pair[0]}/{pair[1].id}",
@@ -190,6 +195,7 @@ COLUMNS: Mapping[str, Columns] = {
         ("CLIENT", lambda view: view.client),
         ("RESOURCE", lambda view: view.resource),
         ("SOCKET", lambda view: view.socket_name),
+        ("CAME BY", came_by),
         ("STATE", lambda view: view.state),
         ("LISTS", lambda view: view.has_stream),
         ("PRE-START", lambda view: view.pre_start_required),
@@ -228,7 +234,8 @@ WIDE: Mapping[str, WideColumns] = {
     "devices": (("HOLDER UIDS", lambda pair, now: ", ".join(_uids(pair[0], pair[1].id, now))),),
     "plugins": (
         ("AGE", lambda view, now: age_text(now.now_s - view.registered_at_s)),
-        ("PATH", lambda view, now: plugin_path(now.root, view.socket_name)),
+        ("PATH", lambda view, _: view.socket_path),
+        ("FOUND BY", lambda view, _: view.registration_socket),
     ),
     "pods": (
         ("ACTIVE", lambda view, _: view.is_active),
@@ -270,13 +277,6 @@ def grace_text(stopped_at_s: float | None, now_s: float) -> str:
         return ""
     left = GRACE_PERIOD_S - (now_s - stopped_at_s)
     return f"{age_text(left)} left" if left >= 0 else "over"
-
-
-def plugin_path(root: str, socket_name: str) -> str:
-    """Where the kubelet looks for a plugin's socket."""
-    from kubelet_sim.node.driver import socket_path
-
-    return socket_path(f"{root}/device-plugins", socket_name)
 
 
 def health_text(health: Sequence[tuple[str, str]]) -> str:

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PluginSocket
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,8 +40,8 @@ class Dial(Effect[None]):
 
     client: ClientID
     resource: ResourceName
-    socket_name: str
-    """As the plugin sent it; the node joins it to the device-plugin directory. Rules: DM-25"""
+    socket: PluginSocket
+    """As the plugin sent it; the node joins a name to the device-plugin directory. Rules: DM-25, DM-150"""
 
 
 @frozen

@@ -16,6 +16,7 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, NumaNode, PodUID, ResourceName
 from kubelet_sim.model.node import NodeStatusRound
+from kubelet_sim.model.plugin import PluginSocket
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerResponse
 
@@ -53,6 +54,16 @@ class StreamEnded(Fact[None]):
     at_s: float
     error: RpcFailed | None = None
     """`None`: the plugin ended it normally, which is no better."""
+
+
+@frozen
+class WatchedPluginGone(Fact[None]):
+    """A plugin that came by the plugin watcher is to be gone: its socket was removed or replaced. Rules: DM-152"""
+
+    resource: ResourceName
+    socket: PluginSocket
+    """Where it serves, as in its registration."""
+    at_s: float
 
 
 @frozen

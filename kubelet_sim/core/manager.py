@@ -1,4 +1,4 @@
-"""The device manager of one kubelet process: its one way in for facts, and its three walks."""
+"""The device manager of one kubelet process: its one way in for facts, and its walks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from kubelet_sim.core.facts import (
     SourcesReadyChanged,
     StatusRoundDue,
     StreamEnded,
+    WatchedPluginGone,
 )
 from kubelet_sim.core.ports import Journal, Order, Sorted
 from kubelet_sim.core.preparation import preparing
@@ -32,11 +33,12 @@ from kubelet_sim.core.registration import registering
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology.settings import merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
+from kubelet_sim.core.watched import registering_watched, watched_plugin_gone
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
-from kubelet_sim.model.plugin import Registration
+from kubelet_sim.model.plugin import PluginInfo, Registration
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerSpec
@@ -99,6 +101,8 @@ class DeviceManager:
                 return devices_listed(self.context, fact)
             case StreamEnded():
                 return stream_ended(self.context, fact)
+            case WatchedPluginGone():
+                return watched_plugin_gone(self.context, fact)
             case StatusRoundDue():
                 return status_round(self.context, fact)
             case CheckpointRestored():
@@ -122,6 +126,10 @@ class DeviceManager:
     def register(self, request: Registration) -> Walk[ClientID]:
         """See `registering`."""
         return registering(self.context, request)
+
+    def register_watched(self, info: PluginInfo, registration_socket: str) -> Walk[ClientID]:
+        """See `registering_watched`."""
+        return registering_watched(self.context, info, registration_socket)
 
     def admit(self, pod: Pod) -> Walk[Admission]:
         """See `admitting`."""

@@ -12,7 +12,7 @@ from kubelet_sim.core.go_text import quoted
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import DialFailed, RegistrationRefused, RpcFailed
 from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import API_VERSION, PluginOptions, Registration
+from kubelet_sim.model.plugin import API_VERSION, PluginOptions, PluginSocket, Registration, SocketName
 from kubelet_sim.model.resource_name import is_extended_resource_name
 
 
@@ -25,7 +25,7 @@ def registering(context: Context, request: Registration) -> Walk[ClientID]:
         RegistrationRefused: with the text for the plugin; every refusal has the same gRPC code (DM-29).
 
     Rules: DM-20, DM-21, DM-22, DM-23, DM-27, DM-31, DM-37
-    Follows: Register, connectClient
+    Follows: Register
     """
     context.say("DM-21", request.resource, f"Register: version {request.version}, socket {request.socket_name}")
     context.state.registrations[request.resource] += 1  # Counted even if it is refused. Rules: DM-21
@@ -33,9 +33,23 @@ def registering(context: Context, request: Registration) -> Walk[ClientID]:
     if refusal is not None:
         context.warn(refusal.rule, request.resource, f"Register refused: {refusal.text}")
         raise refusal
-    client = _new_client(context, request)
-    options = yield from _connecting(context, client, request)
-    _connect(context, client, request.resource, options)
+    return (yield from connecting(context, request.resource, SocketName(request.socket_name), "Register"))
+
+
+def connecting(context: Context, resource: ResourceName, socket: PluginSocket, how: str) -> Walk[ClientID]:
+    """Make the plugin on that socket the resource's; answers with the new client once its options are known.
+
+    `how` it came is told if that fails.
+
+    Raises:
+        RegistrationRefused: it could not be dialled, or asked for its options.
+
+    Rules: DM-26
+    Follows: connectClient
+    """
+    client = _new_client(context, resource)
+    options = yield from _options(context, Dial(client, resource, socket), how)
+    _connect(context, client, resource, options)
     context.state.streams.add(client)
     yield from ask(OpenListAndWatch(client))
     return client
@@ -51,35 +65,36 @@ def _refusal(request: Registration) -> RegistrationRefused | None:
     return None
 
 
-def _new_client(context: Context, request: Registration) -> ClientID:
+def _new_client(context: Context, resource: ResourceName) -> ClientID:
     """A client of its own for this registration, in the table in place of an earlier one, which is left as it is."""
     state = context.state
     client = ClientID(state.next_client)
     state.next_client += 1
-    state.resource_of[client] = request.resource
-    earlier = state.clients.get(request.resource)
-    state.clients[request.resource] = client
+    state.resource_of[client] = resource
+    earlier = state.clients.get(resource)
+    state.clients[resource] = client
     if earlier is not None:
         context.warn(
             "DM-31 DM-32 DM-33",
-            request.resource,
+            resource,
             f"client {client} replaces client {earlier}, whose stream goes on; when that one ends, the newer is cut off",
         )
     return client
 
 
-def _connecting(context: Context, client: ClientID, request: Registration) -> Walk[PluginOptions]:
+def _options(context: Context, dial: Dial, how: str) -> Walk[PluginOptions]:
+    client, resource = dial.client, dial.resource
     try:
-        yield from ask(Dial(client, request.resource, request.socket_name))
+        yield from ask(dial)
         return (yield from ask(CallGetDevicePluginOptions(client)))
     except DialFailed as failure:
         text, rule = f"failed to dial device plugin: {failure}", "DM-40"
     except RpcFailed as failure:
         # The connection that was made stays open: nobody closes it. Rules: DM-36
         text, rule = f"failed to get device plugin options: {failure}", "DM-29"
-    _forget_client(context, client, request.resource)
+    _forget_client(context, client, resource)
     context.state.forget_client(client)
-    context.warn(rule, request.resource, f"Register refused: {text}")
+    context.warn(rule, resource, f"{how} refused: {text}")
     raise RegistrationRefused(text, rule=rule)
 
 

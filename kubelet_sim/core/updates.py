@@ -63,12 +63,18 @@ def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
         return Applied(None)
     if current != fact.client:
         context.warn("DM-33", resource, f"the end of client {fact.client} disconnects client {current}, the newer one")
+    disconnected(context, resource, fact.at_s)
+    state.forget_client(fact.client)
+    return Applied(None, (CloseConnection(current),))
+
+
+def disconnected(context: Context, resource: ResourceName, at_s: float) -> None:
+    """The plugin of a resource is gone: devices unhealthy, the endpoint stopped. Rules: DM-44, DM-45"""
+    state = context.state
     _mark_unhealthy(context, resource)
     endpoint = state.endpoints.get(resource)
     if endpoint is not None:
-        state.endpoints[resource] = endpoints.disconnected(endpoint, fact.at_s)
-    state.forget_client(fact.client)
-    return Applied(None, (CloseConnection(current),))
+        state.endpoints[resource] = endpoints.disconnected(endpoint, at_s)
 
 
 def _mark_unhealthy(context: Context, resource: ResourceName) -> None:

@@ -13,8 +13,14 @@ DIAL_TIMEOUT_S = 10.0
 """Rules: DM-40"""
 PRE_START_TIMEOUT_S = 30.0
 """Rules: DM-103"""
+GET_INFO_TIMEOUT_S = 1.0
+"""Rules: DM-148"""
+NOTIFY_TIMEOUT_S = 5.0
+"""Rules: DM-148"""
 GRACE_PERIOD_S = 300.0
 """How long a lost plugin's resource keeps its capacity; expired when strictly more has passed. Rules: DM-47, DM-70"""
+DEVICE_PLUGIN_TYPE = "DevicePlugin"
+"""The type of a watched plugin that is ours, to the letter. Rules: DM-148"""
 SOCKET_NAME = "kubelet.sock"
 CHECKPOINT_NAME = "kubelet_internal_checkpoint"
 """Rules: CP-1, DM-135"""
@@ -38,6 +44,43 @@ class Registration:
     resource: ResourceName
     options: PluginOptions | None = None
     """Sent by some plugins, never looked at. Rules: DM-28"""
+
+
+@frozen
+class SocketName:
+    """A socket by its name, joined to the device-plugin directory without any check: what Register says. Rules: DM-25"""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@frozen
+class SocketPath:
+    """A socket by its path, taken as it is: what a plugin says that the watcher found. Rules: DM-150"""
+
+    path: str
+    """Absolute, if the plugin is sane; otherwise it counts from the working directory."""
+
+    def __str__(self) -> str:
+        return self.path
+
+
+PluginSocket = SocketName | SocketPath
+"""Where a plugin serves the device plugin API."""
+
+
+@frozen
+class PluginInfo:
+    """What a plugin says of itself on a socket in `plugins_registry`: the answer to GetInfo. Rules: DM-148"""
+
+    type: str
+    name: str
+    """For a device plugin: the resource."""
+    endpoint: str = ""
+    """The path of the socket where it serves; empty: the socket that was asked. Rules: DM-148, DM-150"""
+    supported_versions: tuple[str, ...] = ()
 
 
 @frozen

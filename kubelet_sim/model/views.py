@@ -50,12 +50,17 @@ class PluginView:
     client: int
     resource: str
     socket_name: str
+    """As it registered it: below the device-plugin directory, or the whole path if the plugin watcher found it."""
+    socket_path: str
+    """Where it was dialled. Rules: DM-25, DM-150"""
     state: str
     """`connecting`, `live` (its endpoint serves the resource), `replaced` (a newer one does), `stopped` or `failed`."""
     has_stream: bool
     pre_start_required: bool
     get_preferred_allocation_available: bool
     registered_at_s: float
+    registration_socket: str = ""
+    """By which socket the plugin watcher found it; empty: the plugin called Register. Rules: DM-146"""
 
 
 @frozen

@@ -24,6 +24,7 @@ from kubelet_sim.core.facts import (
     SourcesReadyChanged,
     StatusRoundDue,
     StreamEnded,
+    WatchedPluginGone,
 )
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ClientID
@@ -43,6 +44,8 @@ def fact_text(fact: object, state: State) -> Words:
         case StreamEnded(client, _, error):
             how = f": {error}" if error else " normally"
             return _name(state, client), f"the stream of client {client} ended{how}", ("DM-42",)
+        case WatchedPluginGone(resource, socket):
+            return resource, f"the plugin on {socket} has no registration socket any more, or another", ("DM-152",)
         case StatusRoundDue():
             return _NODE, "node status is due", ("DM-65",)
         case PodActivated(pod):
@@ -70,8 +73,8 @@ def fact_text(fact: object, state: State) -> Words:
 def effect_text(effect: object, state: State) -> Words:
     """What an effect asks for."""
     match effect:
-        case Dial(client, resource, socket_name):
-            return resource, f"client {client} dials {socket_name}", ("DM-26",)
+        case Dial(client, resource, socket):
+            return resource, f"client {client} dials {socket}", ("DM-26",)
         case CallGetDevicePluginOptions(client):
             return _name(state, client), f"GetDevicePluginOptions to client {client}", ("DM-26",)
         case OpenListAndWatch(client):

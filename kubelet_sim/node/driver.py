@@ -30,7 +30,14 @@ from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
-from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PRE_START_TIMEOUT_S, PluginOptions
+from kubelet_sim.model.plugin import (
+    DIAL_TIMEOUT_S,
+    PRE_START_TIMEOUT_S,
+    PluginOptions,
+    PluginSocket,
+    SocketName,
+    SocketPath,
+)
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
@@ -48,6 +55,8 @@ SPENT_LINKS = 100
 class Caller:
     """Whoever waits for a walk: a Register call that can be given up by its caller. Rules: DM-30"""
 
+    registration_socket: str = ""
+    """The path of the socket by which the plugin watcher found the plugin, if that is who waits."""
     _gone: asyncio.Event = field(factory=asyncio.Event)
 
     def leave(self) -> None:
@@ -75,9 +84,13 @@ class Link:
 
     client: ClientID
     resource: ResourceName
-    socket_name: str
+    socket: PluginSocket
+    socket_path: str
+    """Where it was dialled."""
     connection: PluginConnection
     registered_at_s: float
+    registration_socket: str = ""
+    """By which socket the plugin watcher found it; empty: the plugin called Register."""
     stream: asyncio.Task[None] | None = None
     is_dialled: bool = False
     was_connected: bool = False
@@ -273,8 +286,9 @@ class Driver:
     async def _dial(self, effect: Dial, caller: Caller) -> None:
         """Wait up to 10 s for a connection, or as long as the caller does. Rules: DM-25, DM-30, DM-40"""
         clock = self._world.clock
-        connection = self._world.calls.connection(socket_path(self._world.directory, effect.socket_name))
-        link = Link(effect.client, effect.resource, effect.socket_name, connection, self._world.transcript.now())
+        path = socket_path(self._world.directory, effect.socket)
+        connection, now_s = self._world.calls.connection(path), self._world.transcript.now()
+        link = Link(effect.client, effect.resource, effect.socket, path, connection, now_s, caller.registration_socket)
         self.links[effect.client] = link
         await self._forget_spent()
         try:
@@ -332,9 +346,16 @@ class Driver:
         await link.connection.close()
 
 
-def socket_path(directory: str, socket_name: str) -> str:
-    """Joined and cleaned, an absolute name included; nothing keeps it inside the directory. Rules: DM-25"""
-    return normpath(f"{directory}/{socket_name}")
+def socket_path(directory: str, socket: PluginSocket) -> str:
+    """Where to dial. A name is joined and cleaned, an absolute one included; nothing keeps it inside the directory.
+
+    Rules: DM-25, DM-150
+    """
+    match socket:
+        case SocketName(name):
+            return normpath(f"{directory}/{name}")
+        case SocketPath(path):
+            return path
 
 
 def _sending(walk: Walk[Any], answer: object) -> Callable[[], Effect[Any]]:

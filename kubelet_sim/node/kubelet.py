@@ -24,16 +24,18 @@ from kubelet_sim.core.facts import (
     RuntimeListed,
     SourcesReadyChanged,
     StatusRoundDue,
+    WatchedPluginGone,
 )
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
+from kubelet_sim.core.watched import serving_socket
 from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
-from kubelet_sim.model.plugin import SOCKET_NAME, Registration
+from kubelet_sim.model.plugin import SOCKET_NAME, PluginInfo, Registration
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
@@ -169,6 +171,23 @@ class Kubelet:
         except asyncio.CancelledError:
             caller.leave()
             raise
+
+    async def register_watched(self, info: PluginInfo, registration_socket: str) -> None:
+        """Register a plugin that the plugin watcher has asked what it is.
+
+        Raises:
+            PluginNotValid: nobody handles such a plugin.
+            RegistrationRefused: it could not be registered. Either has the text that the plugin is told.
+
+        Rules: DM-148, DM-149, DM-150
+        """
+        walk = self._manager.register_watched(info, registration_socket)
+        await finished(self._driver.own(self._driver.walk(walk, Caller(registration_socket))))
+
+    async def deregister_watched(self, info: PluginInfo, registration_socket: str) -> None:
+        """Deregister a plugin that the plugin watcher had registered. Rules: DM-152"""
+        socket = serving_socket(info, registration_socket)
+        await self.apply(WatchedPluginGone(ResourceName(info.name), socket, self._world.clock.now()))
 
     async def admit(self, pod: Pod) -> Admission:
         """The verdict on a pod, after all earlier ones. A plugin that does not answer holds up everybody.

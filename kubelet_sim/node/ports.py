@@ -8,7 +8,7 @@ from typing import Protocol
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
+from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, Registration
 
 
 class PluginConnection(Protocol):
@@ -46,6 +46,29 @@ class PluginCalls(Protocol):
     """The way to plugins."""
 
     def connection(self, socket_path: str) -> PluginConnection:
+        """A new connection, not yet connected. Never fails: a path that cannot work fails in `ready`."""
+
+
+class RegistryConnection(Protocol):
+    """One connection to a socket in `plugins_registry`, for one try to register. Rules: DM-148"""
+
+    async def ready(self) -> None:
+        """Connect, trying again until it works or the caller gives up (cancels)."""
+
+    async def get_info(self) -> PluginInfo:
+        """Raises `RpcFailed`."""
+
+    async def notify(self, *, registered: bool, error: str) -> None:
+        """Raises `RpcFailed`."""
+
+    async def close(self) -> None:
+        """May be repeated."""
+
+
+class RegistryCalls(Protocol):
+    """The way to sockets in `plugins_registry`."""
+
+    def connection(self, socket_path: str) -> RegistryConnection:
         """A new connection, not yet connected. Never fails: a path that cannot work fails in `ready`."""
 
 

@@ -95,7 +95,9 @@ def _plugin_view(state: State, link: Link) -> PluginView:
     return PluginView(
         client=link.client,
         resource=link.resource,
-        socket_name=link.socket_name,
+        socket_name=str(link.socket),
+        socket_path=link.socket_path,
+        registration_socket=link.registration_socket,
         state=_plugin_state(state, link),
         has_stream=link.has_stream,
         pre_start_required=bool(options and options.pre_start_required),

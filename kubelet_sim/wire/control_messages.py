@@ -219,6 +219,8 @@ def _plugin_message(view: PluginView) -> pb.Plugin:
         pre_start_required=view.pre_start_required,
         get_preferred_allocation_available=view.get_preferred_allocation_available,
         registered_at_s=view.registered_at_s,
+        socket_path=view.socket_path,
+        registration_socket=view.registration_socket,
     )
 
 
@@ -232,6 +234,8 @@ def _plugin_value(message: pb.Plugin) -> PluginView:
         pre_start_required=message.pre_start_required,
         get_preferred_allocation_available=message.get_preferred_allocation_available,
         registered_at_s=message.registered_at_s,
+        socket_path=message.socket_path,
+        registration_socket=message.registration_socket,
     )
 
 

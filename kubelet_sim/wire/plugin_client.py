@@ -114,7 +114,11 @@ class GrpcPluginConnection:
     async def _unary(
         self, name: str, request: bytes, decode: Callable[[bytes], T], timeout_s: float | None = None
     ) -> T:
-        method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(_path(name))
+        return await self.call(_path(name), request, decode, timeout_s)
+
+    async def call(self, path: str, request: bytes, decode: Callable[[bytes], T], timeout_s: float | None = None) -> T:
+        """Return the decoded answer to one call of `/service/method`. Raises `RpcFailed`."""
+        method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(path)
         call = method(request, timeout=timeout_s)
         with self._in_progress_until_left(call):
             answer: bytes | None = await self._unless_closed(call)

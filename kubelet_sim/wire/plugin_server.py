@@ -1,4 +1,4 @@
-"""The plugin's side of a socket: serves the device plugin API from an object that says how the plugin behaves.
+"""The plugin's side of a socket: serves the plugin's APIs from objects that say how the plugin behaves.
 
 For plugins of our own making: scripted ones, fakes, hostile ones. What a plugin answers is its behaviour's business; here
 is how a socket appears, how a status is sent, and how a process dies.
@@ -16,8 +16,8 @@ from typing import Protocol
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
-from kubelet_sim.wire import messages, unix_socket
+from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.wire import messages, registry_messages, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import status_code
 
@@ -44,11 +44,30 @@ class PluginBehaviour(Protocol):
         """Whatever PreStartContainer does."""
 
 
-class PluginServer:
-    """One plugin process's server on one socket; serve again after `stop` as a new process would."""
+class RegistryBehaviour(Protocol):
+    """How a plugin answers a kubelet that found its socket. A method that raises `RpcFailed` ends its call with that."""
 
-    def __init__(self, behaviour: PluginBehaviour) -> None:
-        self._behaviour = behaviour
+    async def info(self) -> PluginInfo:
+        """The answer to GetInfo."""
+
+    async def notified(self, *, registered: bool, error: str) -> None:
+        """Whatever NotifyRegistrationStatus does."""
+
+
+class PluginServer:
+    """One plugin process's server on one socket; serve again after `stop` as a new process would.
+
+    Args:
+        behaviour: of the device plugin API; not served there if there is none.
+        registry: of the plugin registration API; likewise.
+    """
+
+    def __init__(self, behaviour: PluginBehaviour | None, registry: RegistryBehaviour | None = None) -> None:
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        if behaviour is not None:
+            self._handlers.append(_Methods(behaviour))
+        if registry is not None:
+            self._handlers.append(_RegistryMethods(registry))
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -69,7 +88,7 @@ class PluginServer:
         if (problem := unix_socket.bind_problem(path)) is not None:
             raise TransportError(f"a plugin cannot listen on {path}: {problem}")
         server = grpc.aio.server(options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)])
-        server.add_generic_rpc_handlers([_Methods(self._behaviour)])
+        server.add_generic_rpc_handlers(self._handlers)
         try:
             with unix_socket.passing_name(path.parent) as alias:
                 server.add_insecure_port(unix_socket.target(alias / path.name))
@@ -139,6 +158,29 @@ class _Methods(grpc.GenericRpcHandler):
                     await context.write(messages.encode_devices(devices))
         except RpcFailed as failure:
             await context.abort(status_code(failure.code), failure.description)
+
+
+class _RegistryMethods(grpc.GenericRpcHandler):
+    """The two methods of the plugin registration API. Rules: DM-146, DM-148"""
+
+    def __init__(self, registry: RegistryBehaviour) -> None:
+        self._registry = registry
+        self._methods = {
+            registry_messages.GET_INFO: self._info,
+            registry_messages.NOTIFY: self._notified,
+        }
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
+        method = self._methods.get(handler_call_details.method)
+        return None if method is None else grpc.unary_unary_rpc_method_handler(_answering(method))
+
+    async def _info(self, _: bytes) -> bytes:
+        return registry_messages.encode_info(await self._registry.info())
+
+    async def _notified(self, request: bytes) -> bytes:
+        registered, error = registry_messages.decode_status(request)
+        await self._registry.notified(registered=registered, error=error)
+        return messages.EMPTY
 
 
 def _answering(answer: Callable[[bytes], Awaitable[bytes]]) -> _Unary:

@@ -495,6 +495,8 @@ class Plugin(google.protobuf.message.Message):
     PRE_START_REQUIRED_FIELD_NUMBER: builtins.int
     GET_PREFERRED_ALLOCATION_AVAILABLE_FIELD_NUMBER: builtins.int
     REGISTERED_AT_S_FIELD_NUMBER: builtins.int
+    SOCKET_PATH_FIELD_NUMBER: builtins.int
+    REGISTRATION_SOCKET_FIELD_NUMBER: builtins.int
     client: builtins.int
     resource: builtins.str
     socket_name: builtins.str
@@ -503,6 +505,9 @@ class Plugin(google.protobuf.message.Message):
     pre_start_required: builtins.bool
     get_preferred_allocation_available: builtins.bool
     registered_at_s: builtins.float
+    socket_path: builtins.str
+    registration_socket: builtins.str
+    """Empty for a plugin that called Register."""
     def __init__(
         self,
         *,
@@ -514,8 +519,10 @@ class Plugin(google.protobuf.message.Message):
         pre_start_required: builtins.bool = ...,
         get_preferred_allocation_available: builtins.bool = ...,
         registered_at_s: builtins.float = ...,
+        socket_path: builtins.str = ...,
+        registration_socket: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["client", b"client", "get_preferred_allocation_available", b"get_preferred_allocation_available", "has_stream", b"has_stream", "pre_start_required", b"pre_start_required", "registered_at_s", b"registered_at_s", "resource", b"resource", "socket_name", b"socket_name", "state", b"state"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["client", b"client", "get_preferred_allocation_available", b"get_preferred_allocation_available", "has_stream", b"has_stream", "pre_start_required", b"pre_start_required", "registered_at_s", b"registered_at_s", "registration_socket", b"registration_socket", "resource", b"resource", "socket_name", b"socket_name", "socket_path", b"socket_path", "state", b"state"]) -> None: ...
 
 global___Plugin = Plugin
 

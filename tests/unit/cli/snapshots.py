@@ -46,6 +46,7 @@ SNAPSHOT = NodeSnapshot(
             client=1,
             resource="example.com/gpu",
             socket_name="gpu.sock",
+            socket_path="/tmp/ks/device-plugins/gpu.sock",
             state="live",
             has_stream=True,
             pre_start_required=False,

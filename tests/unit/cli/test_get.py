@@ -84,7 +84,7 @@ def test_a_pod_that_runs_without_a_device_is_marked() -> None:
 def test_lists_of_plugins_and_allocations() -> None:
     """An allocation shows its ids on every NUMA node, and the nodes that there are."""
     assert rows(list_table("plugins", select(SNAPSHOT, "plugins", None)))[1:] == [
-        ["1", "example.com/gpu", "gpu.sock", "live", "yes", "no", "yes", "0.250s"]
+        ["1", "example.com/gpu", "gpu.sock", "Register", "live", "yes", "no", "yes", "0.250s"]
     ]
     allocations = select(SNAPSHOT, "allocations", "a")
     assert rows(list_table("allocations", allocations))[1:] == [
@@ -119,7 +119,7 @@ def test_a_list_of_events() -> None:
     [
         ("resources", ["NUMA", "GRACE PERIOD"], ["-", "4m50s left"]),
         ("devices", ["HOLDER UIDS"], ["uid-a"]),
-        ("plugins", ["AGE", "PATH"], ["12s", "/tmp/ks/device-plugins/gpu.sock"]),
+        ("plugins", ["AGE", "PATH", "FOUND BY"], ["12s", "/tmp/ks/device-plugins/gpu.sock", "-"]),
         ("pods", ["ACTIVE", "AGE", "UID"], ["yes", "12s", "uid-c"]),
         ("allocations", ["HEALTH", "POD UID"], ["x: Healthy, y: Unhealthy", "uid-a"]),
         ("events", ["FIRST SEEN", "COUNT"], ["10s", "3"]),

@@ -8,7 +8,7 @@ import pytest
 from kubelet_sim.core.effects import CallAllocate, CloseConnection, Dial, Effect, OpenListAndWatch, ask
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import ClientID, DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer
+from kubelet_sim.model.plugin import AllocateAnswer, SocketName, SocketPath
 from tests.unit.core.bench import DEV, Steps
 
 
@@ -39,4 +39,4 @@ def test_a_failure_is_thrown_where_it_was_asked_for() -> None:
 
 def test_effects_are_values() -> None:
     """Equal effects are equal, and can stand in sets. Rules: DM-26"""
-    assert len({Dial(ClientID(1), DEV, "x"), Dial(ClientID(1), DEV, "x"), Dial(ClientID(2), DEV, "x")}) == 2
+    assert len({Dial(ClientID(1), DEV, socket) for socket in (SocketName("x"), SocketName("x"), SocketPath("x"))}) == 2

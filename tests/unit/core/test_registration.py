@@ -9,7 +9,7 @@ from kubelet_sim.core.endpoint import Endpoint, EndpointState
 from kubelet_sim.errors import DialFailed, PluginFault, RegistrationRefused, RpcFailed
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import PluginOptions, Registration
+from kubelet_sim.model.plugin import PluginOptions, Registration, SocketName
 from tests.unit.core.bench import DEV, GONE_S, NIC, Bench, Steps, pod, scripted, snapshot, written
 
 PRE_START = PluginOptions(pre_start_required=True)
@@ -34,7 +34,7 @@ def test_the_steps_of_a_registration() -> None:
     steps = bench.registering(socket="sub/../x.sock")
     client = bench.state.clients[DEV]
 
-    assert steps.effect == Dial(client, DEV, "sub/../x.sock")
+    assert steps.effect == Dial(client, DEV, SocketName("sub/../x.sock"))
     steps.answer()
     assert steps.effect == CallGetDevicePluginOptions(client)
     assert DEV not in bench.state.endpoints

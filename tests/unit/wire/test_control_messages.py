@@ -44,7 +44,7 @@ DEVICE = st.builds(DeviceView, TEXT, TEXT, st.booleans(), st.booleans(), some(NU
 RESOURCE = st.builds(
     ResourceView, TEXT, NUMBER, NUMBER, NUMBER, TEXT, MAYBE_TEXT, MAYBE_TEXT, some(DEVICE), st.none() | TIME
 )
-PLUGIN = st.builds(PluginView, NUMBER, TEXT, TEXT, TEXT, st.booleans(), st.booleans(), st.booleans(), TIME)
+PLUGIN = st.builds(PluginView, NUMBER, TEXT, TEXT, TEXT, TEXT, st.booleans(), st.booleans(), st.booleans(), TIME, TEXT)
 CONTAINER = st.builds(ContainerView, TEXT, TEXT, TEXT, TEXT, TEXT)
 POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans(), TIME, some(TEXT))
 EVENT = st.builds(EventView, TEXT, TEXT, TEXT, TEXT, TIME, TIME, NUMBER, TEXT)
