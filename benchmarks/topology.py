@@ -105,7 +105,7 @@ def world(placement: Placement, policy: Merger) -> tuple[Context, Pod]:
     ]
     state = State(sources_ready=True)
     state.devices[resource] = {device.id: device for device in devices}
-    state.healthy[resource] = {device.id for device in devices}
+    state.healthy[resource] = frozenset(device.id for device in devices)
     context = Context(state, V1_36, Sorted(), Nobody(), merger=policy, numa_nodes=tuple(range(NODES)))
     container = Container(ContainerName("main"), limits={resource: Quantity.of(REQUEST)})
     return context, Pod("p", "default", PodUID("p"), containers=(container,))

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
+from kubelet_sim.core.holders import Holder, Holders
+from kubelet_sim.core.ports import Order
+from kubelet_sim.model.checkpoint import CheckpointEntry
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
 from kubelet_sim.model.response import ContainerResponse
 
@@ -21,10 +24,11 @@ class AllocationRecord:
     devices: Mapping[NumaNode, tuple[DeviceID, ...]] = field(hash=False)
     """By NUMA node at the moment of allocation, −1 for none; an id stands under each of its nodes. Rules: DM-56, DM-100"""
     response: ContainerResponse
+    ids: frozenset[DeviceID] = field(init=False, eq=False, repr=False)
+    """The ids, whatever their nodes."""
 
-    @property
-    def ids(self) -> frozenset[DeviceID]:
-        """The ids, whatever their nodes."""
+    @ids.default
+    def _all_ids(self) -> frozenset[DeviceID]:
         return frozenset(device for devices in self.devices.values() for device in devices)
 
 
@@ -36,33 +40,48 @@ _ContainerRecords = dict[ResourceName, AllocationRecord]
 class Books:
     """The records, and what counts as in use because of them."""
 
-    _records: dict[PodUID, dict[ContainerName, _ContainerRecords]] = field(factory=dict)
+    _records: dict[RecordKey, AllocationRecord] = field(factory=dict)
+    """In order of recording."""
+    _by_pod: dict[PodUID, dict[ContainerName, _ContainerRecords]] = field(factory=dict)
+    """The same records, for looking."""
+    _holders: Holders = field(factory=Holders)
+    _entries: dict[RecordKey, CheckpointEntry] = field(factory=dict, eq=False)
+    """What a checkpoint has of the records, each made when it is first asked for, in the order of the last checkpoint."""
     in_use: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     """A key alone, with an empty set, makes the name one of the device manager's. Rules: DM-83"""
     shared: set[tuple[ResourceName, DeviceID]] = field(factory=set)
     """Ids that two pods hold because of a race the kubelet has, or a checkpoint that says so. Rules: DM-97, DM-145"""
 
     def __iter__(self) -> Iterator[tuple[RecordKey, AllocationRecord]]:
-        for pod, containers in self._records.items():
-            for container, resources in containers.items():
-                for resource, record in resources.items():
-                    yield (pod, container, resource), record
+        return iter(self._records.items())
 
     def pods(self) -> frozenset[PodUID]:
         """Every pod with a record."""
-        return frozenset(self._records)
+        return frozenset(self._by_pod)
 
     def of_container(self, pod: PodUID, container: ContainerName) -> Mapping[ResourceName, AllocationRecord]:
         """The records of one container by resource; empty if it has none."""
-        return self._records.get(pod, {}).get(container, {})
+        return self._by_pod.get(pod, {}).get(container, {})
 
     def record(self, pod: PodUID, container: ContainerName, resource: ResourceName) -> AllocationRecord | None:
         """One record."""
         return self.of_container(pod, container).get(resource)
 
-    def holders(self, resource: ResourceName, device: DeviceID) -> tuple[tuple[PodUID, ContainerName], ...]:
+    def holders(self, resource: ResourceName, device: DeviceID) -> tuple[Holder, ...]:
         """Every container that has the device in a record, in order of recording."""
-        return tuple((pod, name) for (pod, name, of), record in self if of == resource and device in record.ids)
+        return self._holders.of(resource, device)
+
+    def entries(self, order: Order) -> tuple[CheckpointEntry, ...]:
+        """The records as a checkpoint has them. An entry is made once, and stays the same value until its record goes.
+
+        Rules: CP-5, CP-6
+        """
+        for key, record in self._records.items() if len(self._entries) < len(self._records) else ():
+            if key not in self._entries:
+                self._entries[key] = _entry(key, record, order)
+        # Kept in that order, in which almost all of them are the next time.
+        self._entries = {key: self._entries[key] for key in order.arrange("CP-6", self._entries)}
+        return tuple(self._entries.values())
 
     def enter(self, key: RecordKey, record: AllocationRecord) -> frozenset[DeviceID]:
         """Record an allocation in place of an earlier one for the same key; answers with ids that another pod holds, too.
@@ -70,9 +89,12 @@ class Books:
         The ids in use are left as they are: they were entered when they were chosen. Rules: DM-97, DM-100
         """
         pod, container, resource = key
-        also_held = record.ids & self._ids_of_others(pod, resource)
+        also_held = self._also_held(pod, resource, record.ids)
         self.shared |= {(resource, device) for device in also_held}
-        self._records.setdefault(pod, {}).setdefault(container, {})[resource] = record
+        self._drop(key)
+        self._records[key] = record
+        self._by_pod.setdefault(pod, {}).setdefault(container, {})[resource] = record
+        self._holders.add(resource, record.ids, (pod, container))
         return also_held
 
     def take(self, resource: ResourceName, device: DeviceID) -> None:
@@ -86,7 +108,9 @@ class Books:
     def release(self, pods: Iterable[PodUID]) -> None:
         """Drop the records of these pods and count anew."""
         for pod in pods:
-            del self._records[pod]
+            for container, resources in self._by_pod.pop(pod).items():
+                for resource in resources:
+                    self._drop((pod, container, resource))
         self.recount()
 
     def recount(self) -> None:
@@ -94,13 +118,9 @@ class Books:
 
         Rules: DM-97, DM-102
         """
-        self.in_use = {}
-        owners: dict[tuple[ResourceName, DeviceID], set[PodUID]] = {}
-        for (pod, _, resource), record in self:
-            self.in_use.setdefault(resource, set()).update(record.ids)
-            for device in record.ids:
-                owners.setdefault((resource, device), set()).add(pod)
-        self.shared = {device_of for device_of in self.shared if len(owners.get(device_of, ())) > 1}
+        resources = dict.fromkeys(resource for _, _, resource in self._records)
+        self.in_use = {resource: self._holders.ids(resource) for resource in resources}
+        self.shared = {device_of for device_of in self.shared if len(self._holders.pods(*device_of)) > 1}
 
     def forgotten(self) -> frozenset[tuple[ResourceName, DeviceID]]:
         """Recorded ids that count as free all the same. Rules: DM-97"""
@@ -116,5 +136,17 @@ class Books:
     def _taken(self) -> frozenset[tuple[ResourceName, DeviceID]]:
         return frozenset((resource, device) for resource, devices in self.in_use.items() for device in devices)
 
-    def _ids_of_others(self, pod: PodUID, resource: ResourceName) -> set[DeviceID]:
-        return {d for (uid, _, of), held in self if uid != pod and of == resource for d in held.ids}
+    def _also_held(self, pod: PodUID, resource: ResourceName, ids: Iterable[DeviceID]) -> frozenset[DeviceID]:
+        return frozenset(device for device in ids if self._holders.pods(resource, device) - {pod})
+
+    def _drop(self, key: RecordKey) -> None:
+        """Forget a record, if there is one, but in the view by pod."""
+        if (record := self._records.pop(key, None)) is not None:
+            pod, container, resource = key
+            self._holders.remove(resource, record.ids, (pod, container))
+            self._entries.pop(key, None)
+
+
+def _entry(key: RecordKey, record: AllocationRecord, order: Order) -> CheckpointEntry:
+    devices = {int(numa): tuple(order.arrange("CP-6", ids)) for numa, ids in record.devices.items()}
+    return CheckpointEntry(*key, devices=devices, allocate_response=record.response.raw)

@@ -10,30 +10,19 @@ from kubelet_sim.core.books import AllocationRecord
 from kubelet_sim.core.facts import Applied, CheckpointRestored
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import Context, State
-from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
+from kubelet_sim.model.checkpoint import CheckpointDocument
 
 
 def compose(state: State, order: Order) -> CheckpointDocument:
     """The document as of now: every record, and every registered resource with its healthy ids.
 
-    Unhealthy ids are not in it; without any record the list of entries is null, not empty (CP-6).
+    Unhealthy ids are not in it; without any record the list of entries is null, not empty (CP-6). What has not changed
+    since the last document is the same value as there, not only an equal one: `checkpoint_parts` has its text still.
 
     Rules: DM-138, CP-5, CP-6, CP-19
     Follows: writeCheckpoint, toCheckpointData
     """
-    records = dict(state.books)
-    entries = tuple(
-        CheckpointEntry(
-            *key,
-            devices={numa: tuple(order.arrange("CP-6", ids)) for numa, ids in records[key].devices.items()},
-            allocate_response=records[key].response.raw,
-        )
-        for key in order.arrange("CP-6", records)
-    )
-    registered: dict[str, tuple[str, ...]] = {
-        name: tuple(order.arrange("CP-6", ids)) for name, ids in state.healthy.items()
-    }
-    return CheckpointDocument(entries or None, registered)
+    return CheckpointDocument(state.books.entries(order) or None, state.arranged.lists(state.healthy, order))
 
 
 def checkpoint_restored(context: Context, fact: CheckpointRestored) -> Applied[None]:
@@ -53,7 +42,7 @@ def checkpoint_restored(context: Context, fact: CheckpointRestored) -> Applied[N
             context.warn("DM-145", entry.resource, f"the checkpoint gives {ids} to more than one pod")
     state.books.recount()
     for resource in fact.registered:
-        state.healthy[resource] = set()
+        state.healthy[resource] = frozenset()
         state.unhealthy[resource] = set()
         state.endpoints[resource] = endpoints.restored(resource, fact.at_s)
         context.say(

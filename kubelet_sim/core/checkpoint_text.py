@@ -1,7 +1,7 @@
 """The checkpoint document as text: the dump that is hashed, its checksum, and the file, byte for byte.
 
 Reading a file back is `checkpoint_reading`; what goes into a document is `checkpoint`; where it is stored is the
-node's business. Everything here takes a whole document and touches nothing.
+node's business. Everything here touches nothing; who writes one document after the other uses `checkpoint_parts`.
 
 A lone surrogate, which no plugin can send (gRPC checks its strings), stands for bytes that are not UTF-8: it is
 hashed as the three bytes it would be and stored as U+FFFD, so that such a file fails its own checksum, as the
@@ -34,7 +34,7 @@ def dump(document: CheckpointDocument) -> str:
 
     Rules: CP-10, DM-139
     """
-    entries = _NIL if document.entries is None else _list(map(_entry, document.entries))
+    entries = _NIL if document.entries is None else _list(map(entry_dump, document.entries))
     registered = _map(document.registered)
     return (
         "(checkpoint.checkpointData){"
@@ -46,7 +46,7 @@ def dump(document: CheckpointDocument) -> str:
 
 def checksum(document: CheckpointDocument) -> int:
     """FNV-1a, 32 bits, over the UTF-8 bytes of the dump. Rules: CP-9, DM-139, DM-140"""
-    return int(fnv1a_32(dump(document).encode("utf-8", "surrogatepass")))
+    return int(fnv1a_32(as_bytes(dump(document))))
 
 
 def encode(document: CheckpointDocument) -> bytes:
@@ -56,13 +56,23 @@ def encode(document: CheckpointDocument) -> bytes:
     """
     content = {
         "Data": {
-            "PodDeviceEntries": None if document.entries is None else [_entry_object(e) for e in document.entries],
+            "PodDeviceEntries": None if document.entries is None else [entry_object(e) for e in document.entries],
             "RegisteredDevices": _sorted_by_name(document.registered),
         },
         "Checksum": checksum(document),
     }
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return as_json(content)
+
+
+def as_json(value: Any) -> bytes:
+    """A JSON value as Go's encoder writes it. Rules: CP-5, CP-7"""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return without_surrogates(text.translate(_GO_ESCAPES)).encode()
+
+
+def as_bytes(text: str) -> bytes:
+    """What of a dump is hashed. Rules: CP-9"""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def without_surrogates(text: str) -> str:
@@ -70,7 +80,8 @@ def without_surrogates(text: str) -> str:
     return text if text.isascii() else _LONE_SURROGATE.sub(_REPLACEMENT, text)
 
 
-def _entry(entry: CheckpointEntry) -> str:
+def entry_dump(entry: CheckpointEntry) -> str:
+    """What the dump has of one entry. Rules: CP-10"""
     response = _NIL if entry.allocate_response is None else _list(map(str, entry.allocate_response))
     return (
         "{"
@@ -88,14 +99,20 @@ def _map(lists: Mapping[int, tuple[str, ...] | None] | Mapping[str, tuple[str, .
     if lists is None:
         return _NIL
     items: list[tuple[Any, tuple[str, ...] | None]] = sorted(lists.items(), key=_key)
-    return f"map{_list(f'{key}:{_NIL if ids is None else _list(ids)}' for key, ids in items)}"
+    return f"map{_list(f'{key}:{list_dump(ids)}' for key, ids in items)}"
+
+
+def list_dump(ids: tuple[str, ...] | None) -> str:
+    """What the dump has of a list of ids. Rules: CP-10"""
+    return _NIL if ids is None else _list(ids)
 
 
 def _list(texts: Iterable[str]) -> str:
     return f"[{' '.join(texts)}]"
 
 
-def _entry_object(entry: CheckpointEntry) -> dict[str, Any]:
+def entry_object(entry: CheckpointEntry) -> dict[str, Any]:
+    """What the file has of one entry, to be written as JSON. Rules: CP-5, CP-8"""
     response = entry.allocate_response
     devices = None if entry.devices is None else {str(numa): ids for numa, ids in entry.devices.items()}
     return {

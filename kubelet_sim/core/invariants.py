@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from kubelet_sim.core.endpoint import EndpointState
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import InvariantError
-from kubelet_sim.model.ids import DeviceID, PodUID, ResourceName
+from kubelet_sim.model.ids import ContainerName, DeviceID, PodUID, ResourceName
 
 
 def check(state: State) -> None:
@@ -26,6 +26,19 @@ def _no_id_is_given_twice(state: State) -> Iterator[str]:
     for device_of, pods in owners.items():
         if len(pods) > 1 and device_of not in state.books.shared:
             yield f"{device_of} is held by {sorted(pods)}"
+
+
+def _the_index_is_that_of_the_records(state: State) -> Iterator[str]:
+    """Who looks a device up finds exactly the containers that a search of all records finds. Rules: DM-97"""
+    found: dict[tuple[ResourceName, DeviceID], set[tuple[PodUID, ContainerName]]] = {}
+    for (pod, container, resource), record in state.books:
+        for device in record.ids:
+            found.setdefault((resource, device), set()).add((pod, container))
+        if state.books.record(pod, container, resource) is not record:
+            yield f"{pod} {container} {resource} is not found"
+    for device_of, holders in found.items():
+        if set(state.books.holders(*device_of)) != holders:
+            yield f"{device_of} is held by {sorted(holders)}, not by {state.books.holders(*device_of)}"
 
 
 def _a_name_in_use_is_known(state: State) -> Iterator[str]:
@@ -75,6 +88,7 @@ def _a_stopped_resource_has_nothing_healthy(state: State) -> Iterator[str]:
 
 _ALL: tuple[Callable[[State], Iterator[str]], ...] = (
     _no_id_is_given_twice,
+    _the_index_is_that_of_the_records,
     _a_name_in_use_is_known,
     _capacity_is_healthy_and_unhealthy,
     _every_healthy_device_was_listed,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from attrs import define, field
 
+from kubelet_sim.core.arranged import Arranged
 from kubelet_sim.core.books import Books
 from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.ports import Journal, Order
@@ -37,8 +38,8 @@ class State:
     streams: set[ClientID] = field(factory=set)
     """Clients whose ListAndWatch stream is open."""
     endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
-    healthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
-    """The presence of the key means: registered. Rules: DM-19, DM-83, DM-90"""
+    healthy: dict[ResourceName, frozenset[DeviceID]] = field(factory=dict)
+    """The presence of the key means: registered. A set is replaced, never changed. Rules: DM-19, DM-83, DM-90"""
     unhealthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     devices: dict[ResourceName, dict[DeviceID, Device]] = field(factory=dict)
     """The last message of each resource; stays when the plugin goes. Rules: DM-44, DM-51"""
@@ -52,6 +53,8 @@ class State:
     """As last computed; predicates look at it. Rules: DM-64, DM-80"""
     registrations: Counter[str] = field(factory=Counter)
     """Register calls by resource name as sent, refused ones included. Rules: DM-21"""
+    arranged: Arranged = field(factory=Arranged, eq=False)
+    """The healthy sets in the order in which the last checkpoint had them."""
     next_client: int = 1
     reuse: ReuseTable = field(factory=ReuseTable)
     affinities: Affinities = field(factory=Affinities)

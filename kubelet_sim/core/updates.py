@@ -24,7 +24,7 @@ def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
     Follows: genericDeviceUpdateCallback
     """
     state, resource = context.state, _resource_of(context, fact.client)
-    state.healthy[resource] = {device.id for device in fact.devices if device.is_healthy}
+    state.healthy[resource] = frozenset(device.id for device in fact.devices if device.is_healthy)
     state.unhealthy[resource] = {device.id for device in fact.devices if not device.is_healthy}
     state.devices[resource] = {device.id: device for device in fact.devices}
     healthy_entries = sum(device.is_healthy for device in fact.devices)
@@ -82,9 +82,9 @@ def _mark_unhealthy(context: Context, resource: ResourceName) -> None:
     state = context.state
     if resource not in state.endpoints:
         return
-    moved = set(state.healthy.get(resource, ()))
+    moved = state.healthy.get(resource, frozenset())
     if resource in state.healthy:
-        state.healthy[resource] = set()
+        state.healthy[resource] = frozenset()
     state.unhealthy.setdefault(resource, set()).update(moved)
     context.say("DM-44", resource, f"the plugin is gone: {len(moved)} healthy devices count as unhealthy from now on")
 

@@ -44,7 +44,7 @@ def _resource_view(state: State, name: ResourceName, holders: _Holders, started_
     endpoint = state.endpoints.get(name)
     stopped_at_s = endpoint.stopped_at_s if endpoint else None
     in_node = state.node.capacity.get(name), state.node.allocatable.get(name)
-    healthy, in_use = state.healthy.get(name, set()), state.books.in_use.get(name, set())
+    healthy, in_use = state.healthy.get(name, frozenset()), state.books.in_use.get(name, set())
     devices = tuple(
         DeviceView(
             device.id,

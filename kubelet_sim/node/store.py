@@ -1,7 +1,7 @@
 """The checkpoint on disk: written so that the file is the old or the new one, never half of one.
 
 The blocking work is done in one thread of the store's own, in the order in which it was asked for: the event loop
-stays free, and a read sees every write before it. The text is `core.checkpoint_text`'s, reading it back is
+stays free, and a read sees every write before it. The text is `core.checkpoint_parts`', reading it back is
 `core.checkpoint_reading`'s.
 """
 
@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten, CheckpointUnreadable, TransportError
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.plugin import CHECKPOINT_NAME
@@ -46,6 +46,7 @@ class FileCheckpointStore:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._encoder = Encoder()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubelet-sim-checkpoint")
 
     @property
@@ -60,7 +61,7 @@ class FileCheckpointStore:
 
         Rules: CP-3, DM-135
         """
-        data = encode(document)
+        data = self._encoder.encode(document)
         try:
             work = self._worker.submit(write_file, self.path, data)
         except RuntimeError as exc:

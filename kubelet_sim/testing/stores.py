@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten
 from kubelet_sim.model.checkpoint import CheckpointDocument
 
@@ -13,6 +13,7 @@ class MemoryCheckpointStore:
 
     def __init__(self, data: bytes | None = None) -> None:
         self.data = data
+        self._encoder = Encoder()
         self.write_count = 0
         """Writes that were stored."""
         self._failures: list[str] = []
@@ -25,7 +26,7 @@ class MemoryCheckpointStore:
         """Stored when it returns. Raises `CheckpointNotWritten` if it was asked to."""
         if self._failures:
             raise CheckpointNotWritten(self._failures.pop(0))
-        self.data = encode(document)
+        self.data = self._encoder.encode(document)
         self.write_count += 1
 
     async def read(self) -> CheckpointDocument:

@@ -394,9 +394,14 @@ FAULTS = (
     Fault("of a bare status all is shown", _PREPARATION, "cause.description if", "None if"),
     Fault("late allocation is left out", _PREPARATION, "    if is_incomplete:\n", "    if False:\n"),
     # ------------------------------------------------------------------------------------------ books
-    Fault("a new count forgets nothing", _BOOKS, "        self.in_use = {}\n", ""),
+    Fault("a new count forgets nothing", _BOOKS, "self.in_use = {resource:", "self.in_use |= {resource:"),
     Fault("sharing is not noted", _BOOKS, "self.shared |= {(resource, device) for device in also_held}", "pass"),
-    Fault("containers of one pod share like pods", _BOOKS, "if uid != pod and of == resource", "if of == resource"),
+    Fault(
+        "containers of one pod share like pods",
+        _BOOKS,
+        "self._holders.pods(resource, device) - {pod}",
+        "self._holders.of(resource, device)",
+    ),
     # --------------------------------------------------------------------------------- around all these
     Fault(
         "no sidecar runs beside an init container",

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode, parse
 from kubelet_sim.core.checkpoint_text import checksum, encode
 from kubelet_sim.errors import CheckpointCorrupt, CheckpointError
@@ -96,3 +97,18 @@ def test_a_cut_file_is_not_believed(document: CheckpointDocument, data: st.DataO
 
     with pytest.raises(CheckpointError):
         decode(whole[:length])
+
+
+@given(st.lists(entries, min_size=1, max_size=5), st.dictionaries(texts, id_lists, min_size=1, max_size=4), st.data())
+def test_kept_parts_make_the_same_file(
+    known: list[CheckpointEntry], lists: dict[str, tuple[str, ...] | None], data: st.DataObject
+) -> None:
+    """Documents that share entries and lists with those before are written as if each were the first. Rules: CP-5, CP-10"""
+    encoder = Encoder()
+    names = st.sampled_from(sorted(lists))
+    for _ in range(data.draw(st.integers(1, 4))):
+        some = data.draw(st.none() | st.lists(st.sampled_from(known), max_size=6).map(tuple))
+        registered = data.draw(st.none() | st.dictionaries(names, st.sampled_from(list(lists.values())), max_size=4))
+        document = CheckpointDocument(some, registered)
+
+        assert encoder.encode(document) == encode(document)

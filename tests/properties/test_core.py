@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kubelet_sim.core import invariants
+from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode
 from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.core.effects import (
@@ -117,6 +118,10 @@ class Reply:
 REPLIES = st.builds(
     Reply, st.sampled_from([False, False, False, True]), st.sampled_from(Preference), kst.allocate_answers()
 )
+
+
+def _sorted(lists: Mapping[Any, tuple[str, ...] | None] | None) -> dict[Any, list[str]]:
+    return {key: sorted(ids or ()) for key, ids in (lists or {}).items()}
 
 
 @define(eq=False)
@@ -248,6 +253,7 @@ class CoreMachine(RuleBasedStateMachine):
         self.leaked: set[DeviceOf] = set()
         self.raced: set[DeviceOf] = set()
         self.on_disk: bytes | None = None
+        self.encoder = Encoder()
         self.steps = 0
         self._serve(lists, options)
 
@@ -330,6 +336,7 @@ class CoreMachine(RuleBasedStateMachine):
         applied = self.bench.manager.apply(DevicesListed(client, devices))
 
         assert [type(effect) for effect in applied.effects] == [WriteCheckpoint]
+        self._composed_at_once(applied.effects)
         self._write(applied.effects, written=written)
 
     @precondition(lambda self: self.streams and self.steps % 3 == 0)
@@ -376,6 +383,7 @@ class CoreMachine(RuleBasedStateMachine):
         assert told.answer.allocatable == {name: len(ids) for name, ids in self.plugins.healthy.items()}
         assert {name: self.bench.shown(name) for name in RESOURCES if name in told.node.capacity} == self.plugins.shown
         assert [type(effect) for effect in applied.effects] == ([WriteCheckpoint] if deleted else [])
+        self._composed_at_once(applied.effects)
         self._write(applied.effects, written=written)
 
     # ----------------------------------------------------------------------------------------------------- pods
@@ -690,8 +698,25 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _write(self, effects: Iterable[Effect[None]], *, written: bool) -> None:
         for effect in effects:
-            if isinstance(effect, WriteCheckpoint) and written:
-                self.on_disk = encode(effect.document)
+            if isinstance(effect, WriteCheckpoint):
+                whole = encode(effect.document)
+                assert self.encoder.encode(effect.document) == whole, "parts that were kept make another file"
+                self.on_disk = whole if written else self.on_disk
+
+    def _composed_at_once(self, effects: Iterable[Effect[None]]) -> None:
+        """Entries and lists that were kept since earlier documents are what the tables say now. Rules: CP-6"""
+        books, healthy = self.bench.state.books, self.bench.state.healthy
+        for effect in effects:
+            if isinstance(effect, WriteCheckpoint):
+                entries, registered = effect.document.entries or (), effect.document.registered or {}
+                assert sorted((e.pod_uid, e.container, e.resource) for e in entries) == sorted(key for key, _ in books)
+                for entry in entries:
+                    record = dict(books)[
+                        PodUID(entry.pod_uid), ContainerName(entry.container), ResourceName(entry.resource)
+                    ]
+                    assert entry.allocate_response == record.response.raw
+                    assert _sorted(entry.devices) == _sorted(record.devices)
+                assert _sorted(registered) == _sorted({name: tuple(ids) for name, ids in healthy.items()})
 
     def _counted_anew(self) -> None:
         self.leaked = set()

@@ -84,7 +84,7 @@ def _device(value: Mapping[str, Any]) -> Device:
 def _list(state: State, resource: str, devices: Sequence[Mapping[str, Any]]) -> None:
     name, listed = ResourceName(resource), [_device(each) for each in devices]
     state.devices[name] = {each.id: each for each in listed}
-    state.healthy[name] = {each.id for each in listed if each.is_healthy}
+    state.healthy[name] = frozenset(each.id for each in listed if each.is_healthy)
     state.unhealthy[name] = {each.id for each in listed if not each.is_healthy}
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from kubelet_sim.core.books import AllocationRecord
 from kubelet_sim.core.checkpoint import compose
 from kubelet_sim.core.checkpoint_reading import decode
 from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.facts import CheckpointRestored, RestoredEntry
-from kubelet_sim.core.ports import Sorted
+from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID
 from kubelet_sim.model.response import ContainerResponse
@@ -63,19 +64,60 @@ def test_a_lost_plugin_stays_registered() -> None:
 
 def test_order_in_a_document_is_open() -> None:
     """Entries and ids may come in any order; they are the same ones. Rules: DM-138, CP-6, CP-19"""
-    bench = Bench()
-    bench.serve(dev("a", 0), dev("b", 0), "c")
-    bench.admit(pod("p", {DEV: 2}))
-    bench.admit(pod("q", {DEV: 1}))
 
-    sorted_, reversed_ = compose(bench.state, Sorted()), compose(bench.state, Reversed())
+    def composed(order: Order) -> CheckpointDocument:
+        bench = Bench(order=order)
+        bench.serve(dev("a", 0), dev("b", 0))
+        bench.serve("n", resource=NIC)
+        bench.admit(pod("p", {DEV: 2}))
+        bench.admit(pod("q", {NIC: 1}))
+        return _document(bench)
+
+    sorted_, reversed_ = composed(Sorted()), composed(Reversed())
 
     assert sorted_.entries is not None
     assert reversed_.entries is not None
     assert [entry.pod_uid for entry in sorted_.entries] == ["p", "q"]
     assert [entry.pod_uid for entry in reversed_.entries] == ["q", "p"]
     assert reversed_.entries[1].devices == {0: ("b", "a")}
-    assert reversed_.registered == {DEV: ("c", "b", "a")}
+    assert reversed_.registered == {DEV: ("b", "a"), NIC: ("n",)}
+
+
+def test_what_did_not_change_is_the_same_value() -> None:
+    """A later document shares the entries of records that stayed, and the lists that were not replaced. Rules: CP-5, CP-6"""
+    bench = Bench()
+    bench.serve("n", resource=NIC)
+    client = bench.serve("a", "b", "c")
+    for name in ("q", "p"):
+        bench.admit(pod(name, {DEV: 1}))
+    before = _document(bench)
+
+    bench.remove("q")
+    bench.admit(pod("o", {DEV: 1}))
+    bench.list(client, "a", "b")
+    after = _document(bench)
+
+    assert before.entries is not None
+    assert after.entries is not None
+    assert before.registered is not None
+    assert after.registered is not None
+    assert [entry.pod_uid for entry in after.entries] == ["o", "p"]
+    assert after.entries[1] is before.entries[0]
+    assert after.registered[NIC] is before.registered[NIC]
+    assert after.registered[DEV] == ("a", "b")
+
+
+def test_a_record_that_was_replaced_is_composed_anew() -> None:
+    """The entry follows the record, whatever was composed before. Rules: DM-100, CP-6"""
+    bench = Bench()
+    bench.serve("a", "b")
+    bench.admit(pod("p", {DEV: 1}))
+    _document(bench)
+
+    record = AllocationRecord({NumaNode(1): (DeviceID("b"),)}, ContainerResponse(raw=b"new"))
+    bench.state.books.enter((PodUID("p"), ContainerName("main"), DEV), record)
+
+    assert _document(bench).entries == (CheckpointEntry("p", "main", DEV, {1: ("b",)}, b"new"),)
 
 
 def test_composing_changes_nothing() -> None:

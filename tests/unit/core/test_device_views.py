@@ -16,7 +16,7 @@ A, B = DeviceID("a"), DeviceID("b")
 def test_allocatable_devices_are_the_healthy_ones() -> None:
     """An unhealthy device is left out, one in use is not. Rules: DM-71"""
     state = State(
-        healthy={DEV: {A}},
+        healthy={DEV: frozenset({A})},
         unhealthy={DEV: {B}},
         devices={DEV: {A: Device(A), B: Device(B, "Unhealthy")}},
     )
@@ -26,7 +26,7 @@ def test_allocatable_devices_are_the_healthy_ones() -> None:
 
 def test_a_lost_plugin_has_no_allocatable_devices() -> None:
     """The table keeps what was sent, the healthy set decides. Rules: DM-44, DM-71"""
-    state = State(healthy={DEV: set()}, unhealthy={DEV: {A}}, devices={DEV: {A: Device(A)}})
+    state = State(healthy={DEV: frozenset()}, unhealthy={DEV: {A}}, devices={DEV: {A: Device(A)}})
     assert allocatable_devices(state) == {DEV: ()}
 
 

@@ -29,25 +29,33 @@ def _state() -> State:
 
 
 def _given_twice(state: State) -> None:
-    record = AllocationRecord({}, ContainerResponse())
+    record = next(record for _, record in state.books)
     state.books.enter((PodUID("q"), ContainerName("main"), DEV), record)
-    state.books._records[PodUID("q")][ContainerName("main")][DEV] = next(record for _, record in state.books)
+    state.books.shared.clear()
+
+
+def _foreign_holder(state: State) -> None:
+    state.books._holders.add(DEV, (A,), (PodUID("gone"), ContainerName("main")))
+
+
+def _unindexed(state: State) -> None:
+    state.books._by_pod.clear()
 
 
 def _unknown_name(state: State) -> None:
     del state.healthy[DEV]
     del state.books.in_use[DEV]
     state.books.in_use[NIC] = set()
-    state.books._records[PodUID("p")][ContainerName("main")][DEV] = AllocationRecord({}, ContainerResponse())
+    state.books.enter((PodUID("p"), ContainerName("main"), DEV), AllocationRecord({}, ContainerResponse()))
 
 
 def _both_healths(state: State) -> None:
-    state.healthy[DEV].add(DeviceID("x"))
+    state.healthy[DEV] |= {DeviceID("x")}
     state.unhealthy[DEV].add(DeviceID("x"))
 
 
 def _never_listed(state: State) -> None:
-    state.healthy[DEV].add(DeviceID("x"))
+    state.healthy[DEV] |= {DeviceID("x")}
 
 
 def _foreign_client(state: State) -> None:
@@ -77,11 +85,13 @@ def _misfiled_endpoint(state: State) -> None:
 
 def _healthy_placeholder(state: State) -> None:
     state.devices[NIC] = {A: dev("a")}
-    state.healthy[NIC] = {A}
+    state.healthy[NIC] = frozenset({A})
 
 
 CORRUPTIONS: dict[Callable[[State], None], str] = {
     _given_twice: "no_id_is_given_twice",
+    _foreign_holder: "the_index_is_that_of_the_records",
+    _unindexed: "the_index_is_that_of_the_records",
     _unknown_name: "a_name_in_use_is_known",
     _both_healths: "capacity_is_healthy_and_unhealthy",
     _never_listed: "every_healthy_device_was_listed",

@@ -15,7 +15,7 @@ def test_which_names_are_the_device_managers(healthy: int, in_use: int, known: i
     """A key of the healthy sets or of the ids in use is enough, empty or not; nothing else counts. Rules: DM-83"""
     state = State(unhealthy={DEV: set()}, devices={DEV: {}})
     if healthy:
-        state.healthy[DEV] = set()
+        state.healthy[DEV] = frozenset()
     if in_use:
         state.books.in_use[DEV] = set()
 
