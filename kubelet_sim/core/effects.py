@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from attrs import frozen
 
 from kubelet_sim.model.checkpoint import CheckpointDocument
-from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
+from kubelet_sim.model.ids import ClientID, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PluginSocket
 
 T = TypeVar("T")
@@ -100,6 +100,13 @@ class TakeAdmissionTurn(Effect[bool]):
 
     Answered with whether there was one. Rules: DM-86
     """
+
+
+@frozen
+class NotifyPodHealth(Effect[None]):
+    """Have the status of these pods brought up to date now; each is named once. Rules: DM-157, DM-158, DM-174"""
+
+    pods: tuple[PodUID, ...]
 
 
 @frozen

@@ -16,6 +16,7 @@ from kubelet_sim.core.books import Books
 from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.ports import Journal, Order
 from kubelet_sim.core.reuse import ReuseTable
+from kubelet_sim.core.tally import TopologyTally
 from kubelet_sim.core.topology.affinities import Affinities
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, Merger, merger
 from kubelet_sim.model.device import Device
@@ -55,6 +56,7 @@ class State:
     """Register calls by resource name as sent, refused ones included. Rules: DM-21"""
     arranged: Arranged = field(factory=Arranged, eq=False)
     """The healthy sets in the order in which the last checkpoint had them."""
+    topology_tally: TopologyTally = field(factory=TopologyTally)
     next_client: int = 1
     reuse: ReuseTable = field(factory=ReuseTable)
     affinities: Affinities = field(factory=Affinities)

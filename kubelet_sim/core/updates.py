@@ -7,25 +7,27 @@ from __future__ import annotations
 
 from kubelet_sim.core import endpoint as endpoints
 from kubelet_sim.core.checkpoint import compose
-from kubelet_sim.core.effects import CloseConnection, WriteCheckpoint
+from kubelet_sim.core.effects import CloseConnection, NotifyPodHealth, WriteCheckpoint
 from kubelet_sim.core.facts import Applied, DevicesListed, StreamEnded
+from kubelet_sim.core.health import pods_to_notify
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ClientID, ResourceName
 
 
 def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
-    """Replace what is known of the resource by the message, and ask for the checkpoint to be written.
+    """Replace what is known of the resource by the message, notify pods, and ask for the checkpoint to be written.
 
     An id that occurs twice with both healths is in both sets; the table keeps its last occurrence (DM-53). Records and ids
     in use are left alone (DM-57, DM-58).
 
-    Rules: DM-51, DM-52, DM-53, DM-54, DM-55, DM-57, DM-60, DM-61
+    Rules: DM-51, DM-52, DM-53, DM-54, DM-55, DM-57, DM-60, DM-61, DM-157
     Follows: genericDeviceUpdateCallback
     """
     state, resource = context.state, _resource_of(context, fact.client)
     state.healthy[resource] = frozenset(device.id for device in fact.devices if device.is_healthy)
     state.unhealthy[resource] = {device.id for device in fact.devices if not device.is_healthy}
+    pods = pods_to_notify(context, state.devices.get(resource, {}), fact.devices)
     state.devices[resource] = {device.id: device for device in fact.devices}
     healthy_entries = sum(device.is_healthy for device in fact.devices)
     context.say(
@@ -39,7 +41,8 @@ def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
         context.warn("DM-53", resource, "the list names an id more than once; the last entry is kept in the table")
     if state.endpoints.get(resource) is None:
         context.warn("DM-61", resource, "a list for a resource that has no endpoint; it will be removed again")
-    return Applied(None, (WriteCheckpoint(compose(state, context.order)),))
+    notices = (NotifyPodHealth(pods),) if pods else ()
+    return Applied(None, (*notices, WriteCheckpoint(compose(state, context.order))))
 
 
 def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:

@@ -9,6 +9,7 @@ from kubelet_sim.core.effects import (
     CallPreStartContainer,
     CloseConnection,
     Dial,
+    NotifyPodHealth,
     OpenListAndWatch,
     TakeAdmissionTurn,
     WriteCheckpoint,
@@ -91,6 +92,9 @@ def effect_text(effect: object, state: State) -> Words:
             return _name(state, client), f"PreStartContainer({', '.join(device_ids)}) to client {client}", ("DM-103",)
         case TakeAdmissionTurn():
             return _NODE, "a late allocation waits for its turn", ("DM-86", "DM-106")
+        case NotifyPodHealth(pods):
+            names = ", ".join(known.key if (known := state.active_pods.get(uid)) else uid for uid in pods)
+            return _NODE, f"device health: the status of {names} is to be brought up to date", ("DM-157",)
         case WriteCheckpoint(document):
             return _NODE, f"a checkpoint with {_count(len(document.entries or ()), 'record')} is written", ("DM-136",)
     return _NODE, type(effect).__name__, ()

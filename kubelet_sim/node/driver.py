@@ -21,6 +21,7 @@ from kubelet_sim.core.effects import (
     CloseConnection,
     Dial,
     Effect,
+    NotifyPodHealth,
     OpenListAndWatch,
     TakeAdmissionTurn,
     Walk,
@@ -40,7 +41,9 @@ from kubelet_sim.model.plugin import (
 )
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
+from kubelet_sim.node.notices import Notices
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
+from kubelet_sim.profiles import HealthNotices
 from kubelet_sim.transcript import Level, Transcript
 
 T = TypeVar("T")
@@ -136,6 +139,9 @@ class Driver:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._walks = 0
         self._turn = asyncio.Lock()
+        has_room = manager.context.profile.health_notices is HealthNotices.QUEUE
+        self.notices = Notices(world.transcript, has_room=has_room)
+        """Of changes of device health, for the main loop."""
         self.links: dict[ClientID, Link] = {}
         """The connections of this kubelet process, in order of registration; of the spent ones the last."""
 
@@ -257,6 +263,8 @@ class Driver:
                     client
                 ].is_dialled:  # While it is dialled there is nothing to close, and the dial goes on.
                     await self._close(self.links[client])
+            case NotifyPodHealth(pods):
+                await self.notices.put(pods)
             case WriteCheckpoint(document):
                 await self._world.store.write(document)
             case _:

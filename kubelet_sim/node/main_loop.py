@@ -20,6 +20,7 @@ from kubelet_sim.node.applying import new_pods
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.events import NORMAL, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.pod_status import PodStatuses
 from kubelet_sim.node.pods import KnownPod, PodTable, PodWorker
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.runtime import SimulatedRuntime
@@ -39,6 +40,8 @@ class Surroundings:
     """The process that runs now. Raises `UsageError` if there is none."""
     now: Callable[[], float]
     """Seconds since the node started."""
+    statuses: PodStatuses
+    """What the API server was told of the devices of pods."""
 
 
 @define
@@ -84,10 +87,22 @@ class MainLoop:
 
     async def dispatch(self, kubelet: Kubelet) -> None:
         """The first batch of the pod source: it counts as ready when all of it was admitted. Rules: DM-73, DM-108, DM-109"""
+        kubelet.run(self._take_notices(kubelet))
         for known in self.pods:
             if not known.is_terminal:
                 await self._admit(known)
         await kubelet.sources_ready(ready=True)
+
+    async def _take_notices(self, kubelet: Kubelet) -> None:
+        """Sync the pods of each notice, as soon as no admission is in the way. Rules: DM-74, DM-158"""
+        notices = kubelet.driver.notices
+        while True:
+            await notices.wait()
+            async with self._turn:
+                named = [self.pods.get(uid) for uid in notices.take()]
+                for known in named:
+                    if known is not None:
+                        self._around.statuses.sync(known.pod, kubelet.state)
 
     async def _admit(self, known: KnownPod) -> Admission:
         """In turn with every other addition and removal. Rules: DM-74, DM-77"""
@@ -98,8 +113,14 @@ class MainLoop:
         if not isinstance(verdict, Admitted):
             around.events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
             around.runtime.stop(known.pod, "Error")
-        elif around.config.runs_containers:
-            worker = PodWorker(known, kubelet, around.runtime, around.clock, around.transcript, around.events)
+            around.statuses.forget(known.pod)
+            return verdict
+        around.statuses.sync(known.pod, kubelet.state)
+        known.resyncs = kubelet.run(around.statuses.resyncs(known.pod, kubelet.state))
+        if around.config.runs_containers:
+            worker = PodWorker(
+                known, kubelet, around.runtime, around.clock, around.transcript, around.events, around.statuses
+            )
             known.worker = kubelet.run(worker.run())
         return verdict
 
@@ -113,12 +134,14 @@ class MainLoop:
         """
         around, known, kubelet = self._around, self.pods.find(name, namespace), self._around.kubelet()
         async with self._turn:
-            if known.worker is not None:
-                known.worker.cancel()
+            for task in (known.worker, known.resyncs):
+                if task is not None:
+                    task.cancel()
             for container in around.runtime.stop(known.pod, "Completed"):
                 around.events.of_pod(known.pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
             await kubelet.deactivate(known.pod.uid)
             await kubelet.apply(ContainersRemoved(known.pod))
             self.pods.drop(known.pod.uid)
             around.runtime.forget(known.pod)
+            around.statuses.forget(known.pod)
             around.transcript.add("node", known.pod.key, "pod deleted")

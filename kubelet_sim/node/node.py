@@ -28,6 +28,7 @@ from kubelet_sim.node.events import Events
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop, Surroundings
 from kubelet_sim.node.objects import pod_object
+from kubelet_sim.node.pod_status import PodStatuses
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
@@ -73,6 +74,7 @@ class Node:
         self._control: ControlServer | None = None
         self._node_object = NodeObject(config.machine, config.machine)
         self._runtime = SimulatedRuntime()
+        self._statuses = PodStatuses(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - likewise
         around = self._surroundings()
         self._main_loop = MainLoop(around)
         cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
@@ -324,7 +326,8 @@ class Node:
         Raises:
             UsageError: there is no such pod, or no kubelet runs.
         """
-        return pod_object(self._main_loop.pods.find(name, namespace), self._runtime, self.kubelet.state)
+        known = self._main_loop.pods.find(name, namespace)
+        return pod_object(known, self._runtime, self._statuses.of(known.pod))
 
     def knows(self, uid: PodUID) -> bool:
         """Whether there is a pod of that uid, whatever its phase."""
@@ -370,7 +373,14 @@ class Node:
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
-            self.config, self.clock, self.transcript, self._events, self._runtime, lambda: self.kubelet, self._now
+            self.config,
+            self.clock,
+            self.transcript,
+            self._events,
+            self._runtime,
+            lambda: self.kubelet,
+            self._now,
+            self._statuses,
         )
 
     def _now(self) -> float:

@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubelet_sim.core.health import allocated_resources_status
-from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.node.pod_status import PodHealth
 from kubelet_sim.node.pods import KnownPod
 from kubelet_sim.node.runtime import ContainerState, SimulatedContainer, SimulatedRuntime
 
 
-def pod_object(known: KnownPod, runtime: SimulatedRuntime, state: State) -> dict[str, Any]:
+def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
     """The Pod of the API: what was applied, completed by name, namespace and uid, and its status.
 
-    Rules: DM-77, DM-104, DM-155, DM-156
+    `health` is what the API server was told last.
+
+    Rules: DM-77, DM-104, DM-155, DM-156, DM-158
     """
     pod = known.pod
     manifest = dict(pod.manifest)
@@ -32,17 +33,16 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, state: State) -> dict
         "metadata": metadata,
         "status": {
             **{name: text for name, text in status.items() if text},
-            **_container_statuses(pod, known, runtime, state),
+            **_container_statuses(pod, known, runtime, health),
         },
     }
 
 
-def _container_statuses(pod: Pod, known: KnownPod, runtime: SimulatedRuntime, state: State) -> dict[str, Any]:
+def _container_statuses(pod: Pod, known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
     """Nothing for a pod that was refused: its containers never were. Rules: DM-77"""
     if known.is_terminal and known.reason:
         return {}
     images = _images(pod)
-    health = allocated_resources_status(state, pod)
 
     def status(container: Container) -> dict[str, Any]:
         held = runtime.container(pod.uid, container.name)

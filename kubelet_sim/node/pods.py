@@ -16,6 +16,7 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.node.events import NORMAL, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.pod_status import PodStatuses
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.runtime import ContainerState, SimulatedRuntime
 from kubelet_sim.transcript import Level, Transcript
@@ -36,6 +37,8 @@ class KnownPod:
     created_at_s: float = 0.0
     worker: asyncio.Task[None] | None = None
     """What brings its containers to life, once it is admitted."""
+    resyncs: asyncio.Task[None] | None = None
+    """What brings its status up to date from time to time. Rules: DM-158"""
 
     @property
     def is_terminal(self) -> bool:
@@ -94,6 +97,7 @@ class PodWorker:
     _clock: Clock
     _transcript: Transcript
     _events: Events
+    _statuses: PodStatuses
 
     async def run(self) -> None:
         """Create what is not there yet, again and again until everything is. Rules: DM-104"""
@@ -136,6 +140,7 @@ class PodWorker:
         states = [self._runtime.container(pod.uid, container.name).state for container in pod.all_containers()]
         self._known.phase = "Pending" if ContainerState.WAITING in states else "Running"
         self._note(f"phase {self._known.phase}")
+        self._statuses.sync(pod, self._kubelet.state)
 
     def _note(self, text: str, level: Level = Level.INFO) -> None:
         self._transcript.add("node", self._known.pod.key, text, level=level)

@@ -31,6 +31,7 @@ from kubelet_sim.core.effects import (
     CloseConnection,
     Dial,
     Effect,
+    NotifyPodHealth,
     OpenListAndWatch,
     TakeAdmissionTurn,
     WriteCheckpoint,
@@ -329,15 +330,24 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _list(self, client: ClientID, devices: tuple[Device, ...], *, written: bool) -> None:
         resource = self.resource_of[client]
+        before = self.plugins.devices.get(resource, {})
+        changed = {each.id for each in devices if each.id not in before or before[each.id].health != each.health}
+        holders = [{pod for (pod, _, _), record in self.bench.state.books if name in record.ids} for name in changed]
         self.plugins.devices[resource] = {device.id: device for device in devices}
         self.plugins.healthy[resource] = {device.id for device in devices if device.health == "Healthy"}
         self.plugins.unhealthy[resource] = {device.id for device in devices if device.health != "Healthy"}
 
         applied = self.bench.manager.apply(DevicesListed(client, devices))
 
-        assert [type(effect) for effect in applied.effects] == [WriteCheckpoint]
-        self._composed_at_once(applied.effects)
-        self._write(applied.effects, written=written)
+        *notices, write = applied.effects
+        assert isinstance(write, WriteCheckpoint)
+        told = [pod for notice in notices if isinstance(notice, NotifyPodHealth) for pod in notice.pods]
+        assert len(notices) == any(holders)
+        assert len(set(told)) == len(told)
+        assert set(told) <= set().union(*holders)
+        assert all(pods & set(told) for pods in holders if pods)
+        self._composed_at_once((write,))
+        self._write((write,), written=written)
 
     @precondition(lambda self: self.streams and self.steps % 3 == 0)
     @rule(which=st.integers(0, 9), error=st.none() | st.sampled_from(FAILURES))

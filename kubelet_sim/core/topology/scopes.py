@@ -30,13 +30,18 @@ class TopologyManager:
     def admitting(self, pod: Pod) -> Walk[Admission]:
         """The verdict; nothing is rolled back when it is a refusal.
 
-        Rules: DM-78, DM-122, TM-36, TM-37, TM-41, TM-42, TM-43, TM-48, TM-49
+        Rules: DM-78, DM-122, TM-36, TM-37, TM-41, TM-42, TM-43, TM-48, TM-49, TM-50
         """
+        tally, merger = self.context.state.topology_tally, self.context.merger
+        tally.requests += 1
         try:
             yield from self._allocating(pod)
         except TopologyRefused as refusal:
+            tally.errors += 1
+            tally.unaligned += merger.guarantees_alignment
             return Rejected(refusal.reason, refusal.text)
         except AllocationFailed as failure:
+            tally.errors += merger.scope is not Scope.NONE
             return Rejected("UnexpectedAdmissionError", f"Allocate failed due to {failure}, which is unexpected")
         return Admitted()
 
@@ -54,6 +59,14 @@ class TopologyManager:
                 self.context.state.affinities.store(pod.uid, container.name, hint)
             for provider in self.providers:
                 yield from provider.allocating(pod, container)
+            if scope is Scope.CONTAINER:
+                self._count_aligned()
+        if scope is Scope.POD:
+            self._count_aligned()
+
+    def _count_aligned(self) -> None:
+        """Once a container or once a pod, as the scope is. Rules: TM-35, TM-50"""
+        self.context.state.topology_tally.aligned += self.context.merger.guarantees_alignment
 
     def _merged(self, pod: Pod, whom: str, answers: Sequence[HintsByResource]) -> Hint:
         """The common hint. Raises the refusal if the policy does not admit it. Rules: TM-42"""

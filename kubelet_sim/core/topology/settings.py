@@ -83,6 +83,11 @@ class Merger:
         best = merged(only_single_nodes(lists), self.default)
         return Hint(None, best.is_preferred) if best.mask == self.default else best
 
+    @property
+    def guarantees_alignment(self) -> bool:
+        """Whether what is admitted is aligned for certain; it matters for metrics only. Rules: TM-35"""
+        return self.policy is Policy.SINGLE_NUMA_NODE
+
     def admits(self, result: Hint) -> bool:
         """Whether the pod may go on. Rules: TM-18, TM-30, TM-31, TM-32"""
         return self.policy in (Policy.NONE, Policy.BEST_EFFORT) or result.is_preferred

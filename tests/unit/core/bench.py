@@ -52,7 +52,7 @@ from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginOptions,
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
-from kubelet_sim.profiles import V1_36
+from kubelet_sim.profiles import V1_36, Profile
 from kubelet_sim.transcript import Decision, Level
 
 R = TypeVar("R")
@@ -279,12 +279,13 @@ class Bench:
         ready: bool = True,
         settings: TopologySettings | None = None,
         numa: Sequence[int] = (0,),
+        profile: Profile = V1_36,
     ) -> None:
         self.notes = Notes()
         self.settings, self.numa = settings, tuple(numa)
         nodes = tuple(map(NumaNodeInfo, self.numa))
         self.manager = DeviceManager(
-            V1_36,
+            profile,
             self.notes,
             order=order,
             node=node,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_sim.core.effects import CallAllocate, CloseConnection, WriteCheckpoint
+from kubelet_sim.core.effects import CallAllocate, CloseConnection, NotifyPodHealth, WriteCheckpoint
 from kubelet_sim.core.endpoint import EndpointState
 from kubelet_sim.core.facts import DevicesListed, StreamEnded
 from kubelet_sim.errors import RpcFailed, UsageError
@@ -123,7 +123,7 @@ def test_a_list_leaves_the_books_alone() -> None:
 
     effects = bench.list(client, sick("a")).effects
 
-    assert [type(effect) for effect in effects] == [WriteCheckpoint]
+    assert [type(effect) for effect in effects] == [NotifyPodHealth, WriteCheckpoint]
     assert dict(bench.state.books) == records
     assert bench.in_use() == {"a", "b"}
     assert bench.state.active_pods == active

@@ -6,6 +6,7 @@ import pytest
 from attrs import define, field
 
 from kubelet_sim.core.effects import CallAllocate, Walk
+from kubelet_sim.core.tally import TopologyTally
 from kubelet_sim.core.topology.hints import Hint, HintsByResource
 from kubelet_sim.core.topology.masks import mask_of
 from kubelet_sim.core.topology.scopes import TopologyManager
@@ -320,3 +321,30 @@ def test_zero_devices_are_judged() -> None:
     assert (steps.result, calls(steps)) == (Admitted(), [])
     assert _hint(bench, "p") == ON_0
     assert mask_of([0]) == _hint(bench, "p").mask
+
+
+@pytest.mark.parametrize(
+    "policy, scope, tally",
+    [
+        ("none", "container", TopologyTally(requests=3, errors=0)),
+        ("best-effort", "container", TopologyTally(requests=3, errors=2)),
+        ("restricted", "pod", TopologyTally(requests=3, errors=2)),
+        ("single-numa-node", "container", TopologyTally(requests=3, errors=2, aligned=2, unaligned=1)),
+        ("single-numa-node", "pod", TopologyTally(requests=3, errors=2, aligned=1, unaligned=1)),
+    ],
+)
+def test_what_is_counted(policy: str, scope: str, tally: TopologyTally) -> None:
+    """Every admission; refusals but for policy none; alignment where it is sure, each container or each pod once.
+
+    Two containers fit, a third wants more than there is, and for a fourth the plugin fails to allocate.
+
+    Rules: TM-35, TM-50
+    """
+    bench = Bench(settings=topology(policy, scope), numa=[0, 1])
+    bench.serve(dev("a", 0), dev("b", 0), dev("c", 1), dev("d", 1))
+    assert bench.admit(pod_of("two", container("one", {DEV: 1}), container("other", {DEV: 1}))) == Admitted()
+
+    bench.admit(pod("big", {DEV: 3}))
+    bench.admit(pod("fails", {DEV: 1}), scripted(CallAllocate, BOOM))
+
+    assert bench.state.topology_tally == tally
