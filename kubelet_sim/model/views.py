@@ -109,7 +109,7 @@ class AllocationView:
     devices: tuple[tuple[int, tuple[str, ...]], ...]
     """(NUMA node, ids), −1 for devices without topology."""
     health: tuple[tuple[str, str], ...] = ()
-    """(id, `Healthy` or `Unhealthy`) of each, as a pod's status shows it; sorted by id. Rules: DM-156"""
+    """(id, `Healthy` or `Unhealthy`) of each, as the next status of the pod would show it; sorted by id. Rules: DM-156"""
 
 
 @frozen

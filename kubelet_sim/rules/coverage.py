@@ -36,8 +36,7 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
     ("CP-4", PARTIAL, "cleaning keeps the checkpoint; the reset of a recreated node is left out, see DM-68"),
     # What else a kubelet does
     ("DM-146…DM-153", LEFT_OUT, "comes with the plugin watcher"),
-    ("DM-155 DM-156", DONE, ""),
-    ("DM-154 DM-157…DM-160", LEFT_OUT, "the gate, the immediate sync and the queue come with the life of a node"),
+    ("DM-154…DM-160", DONE, ""),
     ("DM-161", LEFT_OUT, "comes with metrics"),
     ("DM-162", LEFT_OUT, "comes with the kubelet's log lines; the transcript tells the same in words of its own"),
     ("DM-163…DM-181", LEFT_OUT, "comes with the profiles of other kubelet releases"),
