@@ -51,7 +51,7 @@ def pods_to_notify(context: Context, before: Mapping[DeviceID, Device], listed: 
         before: the device table that the message replaces.
         listed: the message, duplicates included: each entry is compared.
 
-    Rules: DM-55, DM-154, DM-157
+    Rules: DM-55, DM-154, DM-157, DM-160
     Follows: genericDeviceUpdateCallback, getPodAndContainerForDevice
     """
     if context.profile.health_notices is HealthNotices.NEVER:
