@@ -30,6 +30,8 @@ MODULES: Mapping[str, str] = {
     "deviceplugin/v1beta1/api.proto": "deviceplugin_v1beta1",
     "pluginregistration/v1/api.proto": "pluginregistration_v1",
     "kubelet_sim/control/v1/control.proto": "control_v1",
+    "podresources/v1/api.proto": "podresources_v1",
+    "podresources/v1alpha1/api.proto": "podresources_v1alpha1",
 }
 """Every file below `protos/` that is generated, and the module's name without `_pb2`. One line for each new API."""
 

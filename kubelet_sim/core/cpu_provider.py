@@ -7,6 +7,7 @@ subject here: cpus are interchangeable within a NUMA node, there are no cores, s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import ceil
 
 from attrs import define, field
@@ -43,6 +44,12 @@ class CpuBooks:
     def free(self) -> frozenset[Cpu]:
         """Those that nobody has."""
         return self.all().difference(*self.held.values())
+
+    def ids(self, cpus: Iterable[Cpu]) -> tuple[int, ...]:
+        """Numbers as an operating system has them, sorted: counted through node by node. Rules: PR-20, PR-27"""
+        nodes = sorted(self.per_node)
+        first = dict(zip(nodes, accumulate((self.per_node[node] for node in nodes), initial=0), strict=False))
+        return tuple(sorted(first[node] + number for node, number in cpus))
 
     def of_pod(self, uid: PodUID) -> frozenset[Cpu]:
         """What any container of the pod has."""
