@@ -69,9 +69,7 @@ def device_entries(
     return tuple(entries)
 
 
-def allocatable_entries(
-    devices: Mapping[ResourceName, Sequence[Device]], order: Order
-) -> tuple[DeviceEntry, ...]:
+def allocatable_entries(devices: Mapping[ResourceName, Sequence[Device]], order: Order) -> tuple[DeviceEntry, ...]:
     """What `GetAllocatableResources` shows of these devices: an entry for each pair of a device and a node, as listed.
 
     Nodes are passed on as the plugin gave them, −1 too. A topology without nodes makes a device vanish.

@@ -6,9 +6,8 @@ Which pods are asked about is the business of whoever knows them; how it is sent
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.device_views import allocatable_devices, allocatable_entries, device_entries
@@ -16,14 +15,13 @@ from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
-from kubelet_sim.model.pod_resources import AllocatableResources, ContainerResources, DeviceEntry, PodResources
-
-
-class ApiVersion(Enum):
-    """The two services on one socket."""
-
-    V1 = "v1"
-    V1ALPHA1 = "v1alpha1"
+from kubelet_sim.model.pod_resources import (
+    AllocatableResources,
+    ApiVersion,
+    ContainerResources,
+    DeviceEntry,
+    PodResources,
+)
 
 
 @frozen
@@ -35,7 +33,7 @@ class ResourcesView:
 
     state: State
     cpus: CpuBooks | None = None
-    order: Order = Sorted()
+    order: Order = field(factory=Sorted)
 
     def pods(self, pods: Iterable[Pod], version: ApiVersion = ApiVersion.V1) -> tuple[PodResources, ...]:
         """The pods, one entry each, in an order that is open. Rules: PR-11, PR-14"""

@@ -5,9 +5,21 @@ A kubelet says less than the format could hold (one id and one node an entry); w
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
+
+POD_RESOURCES_SOCKET = "kubelet.sock"
+"""The name of the API's socket, in the directory `pod-resources`. Rules: PR-1"""
+
+
+class ApiVersion(Enum):
+    """The two services on one socket. Rules: PR-4"""
+
+    V1 = "v1"
+    V1ALPHA1 = "v1alpha1"
 
 
 @frozen

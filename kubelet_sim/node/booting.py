@@ -16,6 +16,7 @@ from kubelet_sim.node.driver import World
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.main_loop import Surroundings
+from kubelet_sim.node.pod_resources import PodResourcesApi
 from kubelet_sim.node.pods import PodTable
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls
 from kubelet_sim.node.store import FileCheckpointStore
@@ -77,8 +78,9 @@ class Booting:
 
     def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[Part]:
         """What else lives in the process, in the order in which it starts."""
-        del kubelet, layout
-        return ()
+        if self._around.config.has_pod_resources:
+            socket = layout.pod_resources_socket
+            yield PodResourcesApi(kubelet, self._pods, self._around, socket, order=self._order, cpus=self._cpus)
 
     def _store(self, layout: RootLayout) -> CheckpointStore:
         if self._given_store is not None:

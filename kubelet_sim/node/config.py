@@ -41,6 +41,8 @@ class NodeConfig:
     """Whether admitted pods are run by the simulated runtime; otherwise containers are only prepared, when asked."""
     has_status_rounds: bool = True
     """Whether the node status is computed every 10 s of the clock; otherwise only when asked."""
+    has_pod_resources: bool = True
+    """Whether the kubelet serves the pod resources API. Rules: PR-1"""
     has_control_socket: bool = False
     """Whether the command line can reach the node."""
     seed: int = 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from attrs import frozen
 
 from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME
+from kubelet_sim.model.pod_resources import POD_RESOURCES_SOCKET
 
 
 @frozen
@@ -35,6 +36,16 @@ class RootLayout:
         return self.device_plugins / CHECKPOINT_NAME
 
     @property
+    def pod_resources(self) -> Path:
+        """The directory of the pod resources API. Rules: PR-1"""
+        return self.path / "pod-resources"
+
+    @property
+    def pod_resources_socket(self) -> Path:
+        """Where monitoring agents ask. Rules: PR-1"""
+        return self.pod_resources / POD_RESOURCES_SOCKET
+
+    @property
     def private(self) -> Path:
         """The directory that is ours alone (0700)."""
         return self.path / "kubelet-sim"
@@ -57,4 +68,5 @@ class RootLayout:
     @property
     def longest_socket(self) -> Path:
         """The socket path with the most bytes. The one that is renamed to `kubelet.sock` has a shorter name (`wire`)."""
-        return max(self.registration_socket, self.control_socket, key=lambda path: len(os.fsencode(path)))
+        sockets = (self.registration_socket, self.pod_resources_socket, self.control_socket)
+        return max(sockets, key=lambda path: len(os.fsencode(path)))

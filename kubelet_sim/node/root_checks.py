@@ -24,8 +24,8 @@ _ELSEWHERE = "choose another directory with --root"
 
 def check_paths(layout: RootLayout) -> None:
     """Refuse what is no directory, what leads elsewhere, and what is too deep for a socket."""
-    for path in (layout.path, layout.device_plugins, layout.private):
-        if path.is_symlink():  # the root itself was resolved: this is one of the two below it
+    for path in (layout.path, layout.device_plugins, layout.pod_resources, layout.private):
+        if path.is_symlink():  # the root itself was resolved: this is one of those below it
             raise UsageError(f"{path} is a symbolic link, which could lead to a real node: {_ELSEWHERE}")
         if os.path.lexists(path) and not path.is_dir():
             raise UsageError(f"{path} is not a directory: {_ELSEWHERE}")
@@ -43,8 +43,8 @@ def check_paths(layout: RootLayout) -> None:
 
 def check_permissions(layout: RootLayout) -> None:
     """Refuse a root in which we could not make or change what a node needs."""
-    ours = [path for path in (layout.device_plugins, layout.private) if path.exists()]
-    if len(ours) < 2:  # noqa: PLR2004 - at least one of the two has to be made
+    ours = [path for path in (layout.device_plugins, layout.pod_resources, layout.private) if path.exists()]
+    if len(ours) < 3:  # noqa: PLR2004 - at least one of the three has to be made
         parent = next(path for path in (layout.path, *layout.path.parents) if path.exists())
         if not parent.is_dir():
             raise UsageError(f"{parent} is not a directory, so {layout.path} cannot be made: {_ELSEWHERE}")

@@ -10,12 +10,13 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.library import grpc
+from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
 
 Register = Callable[[Registration], Awaitable[None]]
 Malformed = Callable[[str], None]
@@ -125,17 +126,10 @@ class _Methods(grpc.GenericRpcHandler):
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         service, _, method = handler_call_details.method.removeprefix("/").rpartition("/")
         if service != messages.REGISTRATION_SERVICE:
-            return _unimplemented(f"unknown service {service}")
+            return unknown_service(service)
         if method != "Register":
-            return _unimplemented(f"unknown method {method} for service {service}")
+            return unknown_method(service, method)
         return grpc.unary_unary_rpc_method_handler(self._answer)
-
-
-def _unimplemented(text: str) -> grpc.RpcMethodHandler[bytes, bytes]:
-    async def refuse(_requests: object, context: _Context) -> NoReturn:
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, text)
-
-    return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 def _listen_failed(path: Path, cause: str) -> TransportError:

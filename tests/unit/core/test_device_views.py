@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import pytest
+
 from kubelet_sim.core.books import AllocationRecord
-from kubelet_sim.core.device_views import allocatable_devices, devices_of_container
+from kubelet_sim.core.device_views import allocatable_devices, device_entries, devices_of_container
+from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.core.state import State
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
@@ -11,6 +17,7 @@ from kubelet_sim.model.response import ContainerResponse
 
 DEV = ResourceName("example.com/dev")
 A, B = DeviceID("a"), DeviceID("b")
+T = TypeVar("T")
 
 
 def test_allocatable_devices_are_the_healthy_ones() -> None:
@@ -38,3 +45,27 @@ def test_a_container_has_its_devices_with_their_nodes() -> None:
     state.books.enter((pod, container, DEV), record)
     assert devices_of_container(state, pod, container) == {DEV: {A: (0, 1), B: (1,)}}
     assert devices_of_container(state, pod, ContainerName("other")) == {}
+
+
+class _Backwards:
+    """The order that nobody would expect."""
+
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+        return list(items)[::-1]
+
+
+@pytest.mark.parametrize(
+    "order, seen",
+    [(Sorted(), [(NumaNode(0),), (NumaNode(1),)]), (_Backwards(), [None])],
+    ids=["no node first", "no node last"],
+)
+def test_an_id_with_and_without_node_reads_as_either(order: Order, seen: list[tuple[NumaNode, ...] | None]) -> None:
+    """What the kubelet comes by last decides: −1 wipes out what was before, a node begins anew. Rules: PR-24"""
+    record = {DEV: {NumaNode(-1): (A,), NumaNode(0): (A,), NumaNode(1): (A,)}}
+    assert [entry.numa_nodes for entry in device_entries(record, order)] == seen
+
+
+def test_the_earliest_kubelets_list_unhealthy_devices_too() -> None:
+    """Everything that was ever listed then counts as allocatable. Rules: DM-71, DM-164, PR-26"""
+    state = State(healthy={DEV: {A}}, unhealthy={DEV: {B}}, devices={DEV: {A: Device(A), B: Device(B, "Unhealthy")}})
+    assert allocatable_devices(state, with_unhealthy=True) == {DEV: (Device(A), Device(B, "Unhealthy"))}
