@@ -69,7 +69,7 @@ def test_allocatable_devices(allocatable: dict[str, Any], order: Order) -> None:
     for name, listed in allocatable["devices"].items():
         devices = [_device(each) for each in listed]
         state.devices[ResourceName(name)] = {device.id: device for device in devices}
-        state.healthy[ResourceName(name)] = {device.id for device in devices if device.is_healthy}
+        state.healthy[ResourceName(name)] = frozenset(device.id for device in devices if device.is_healthy)
     entries = allocatable_entries(allocatable_devices(state), order)
     assert told(entries) == sorted(map(repr, allocatable["entries"]))
     assert _over_the_wire(entries) == entries

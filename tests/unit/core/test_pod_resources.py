@@ -92,7 +92,7 @@ def test_exclusive_cpus_have_numbers() -> None:
 def test_what_is_allocatable_is_not_what_is_free() -> None:
     """A device that is in use is shown as before; no cpus without a CPU manager. Rules: PR-20, PR-25, PR-30"""
     state = _state()
-    state.healthy[DEV] = {A, B}
+    state.healthy[DEV] = frozenset({A, B})
     state.devices[DEV] = {A: Device(A), B: Device(B, topology=(NumaNode(1), NumaNode(0)))}
     shown = (DeviceEntry(DEV, (A,)), DeviceEntry(DEV, (B,), (NumaNode(1),)), DeviceEntry(DEV, (B,), (NumaNode(0),)))
     assert ResourcesView(state).allocatable() == AllocatableResources(shown)
