@@ -69,7 +69,7 @@ def test_the_earliest_kubelets_list_unhealthy_devices_too() -> None:
     """Everything that was ever listed then counts as allocatable. Rules: DM-71, DM-164, PR-26"""
     state = State(
         healthy={DEV: frozenset({A})},
-        unhealthy={DEV: frozenset({B})},
+        unhealthy={DEV: {B}},
         devices={DEV: {A: Device(A), B: Device(B, "Unhealthy")}},
     )
     assert allocatable_devices(state, with_unhealthy=True) == {DEV: (Device(A), Device(B, "Unhealthy"))}
