@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from kubelet_sim.cli.group import EXIT_INTERRUPTED
 from kubelet_sim.cli.options import debug
+from kubelet_sim.cli.recording import transcript_option
 
 
 @click.command()
+@transcript_option
 @debug
 @click.pass_context
-def demo(ctx: click.Context) -> None:
+def demo(ctx: click.Context, transcript: Path | None) -> None:
     """Show the main job in a few seconds: a node, a device plugin, a pod, and what its container gets.
 
     Everything happens in a directory of its own below /tmp; nothing of it is left at the end.
@@ -23,5 +27,5 @@ def demo(ctx: click.Context) -> None:
 
     from kubelet_sim.cli.story import tell_story
 
-    if not asyncio.run(tell_story(click.echo)):
+    if not asyncio.run(tell_story(click.echo, transcript)):
         ctx.exit(EXIT_INTERRUPTED)

@@ -17,6 +17,7 @@ from kubelet_sim.cli.node import advance, restart, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
 from kubelet_sim.cli.pods import apply, container_spec, delete, wait
+from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
 from kubelet_sim.cli.standin import plugin
@@ -63,6 +64,7 @@ for _command in (
     restart,
     advance,
     trace,
+    replay,
     scenario,
     completion,
 ):

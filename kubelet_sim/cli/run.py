@@ -10,6 +10,7 @@ import click
 from kubelet_sim.cli.group import DEBUG
 from kubelet_sim.cli.kubelet_options import KubeletChoices, chosen, kubelet_options
 from kubelet_sim.cli.options import common, root_path
+from kubelet_sim.cli.recording import transcript_option
 from kubelet_sim.cli.text import escape_terminal
 
 
@@ -44,9 +45,10 @@ from kubelet_sim.cli.text import escape_terminal
     help="Run the pods whose manifests lie there: static pods, as a kubelet has them.",
 )
 @kubelet_options
+@transcript_option
 @click.option("--plain", is_flag=True, help="Lines instead of the live view, on a terminal too.")
 @common
-def run(
+def run(  # noqa: PLR0913 - as many as it has options
     *,
     root: Path | None,
     clock: str,
@@ -54,6 +56,7 @@ def run(
     kubelet_version: str,
     ready_file: Path | None,
     pods: Path | None,
+    transcript: Path | None,
     plain: bool,
     **kubelet: Any,
 ) -> None:
@@ -93,7 +96,7 @@ def run(
     manifests = pods or choice.static_pods
     tells_all = bool(click.get_current_context().meta.get(DEBUG))
     where = manifests.resolve() if manifests else None
-    extras = Extras(ready_file, where, notes=choice.notes, tells_all=tells_all)
+    extras = Extras(ready_file, where, notes=choice.notes, tells_all=tells_all, transcript=transcript)
     if plain or not is_possible():
         with LineWriter(standard_output()) as lines:
             asyncio.run(serve(choice.node, time, lines.line, extras))

@@ -23,6 +23,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import Clock
+from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.node.static_pods import static_pods
 from kubelet_sim.transcript import Record
 
@@ -41,6 +42,8 @@ class Extras:
     """Lines to say after the greeting."""
     tells_all: bool = False
     """Whether what is only routine has a line, too."""
+    transcript: Path | None = None
+    """The file that everything is written to."""
 
 
 async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], None], extras: Extras) -> None:
@@ -53,16 +56,22 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
         extras: what is there besides.
 
     Raises:
-        UsageError: the root or the ready file cannot be used.
+        UsageError: the root, the ready file or the transcript cannot be used.
         TransportError: the node could not start.
     """
     check_ready_file(extras.ready_file)
     stopping = stop_signals()
     node = Node(config, clock=clock)
+    with recorded(node, extras.transcript):
+        await _serve(node, line, extras, stopping)
+    line("stopped; nothing runs any more, the checkpoint is kept")
+
+
+async def _serve(node: Node, line: Callable[[str], None], extras: Extras, stopping: asyncio.Event) -> None:
     await node.start()
     try:
         layout = node.root.layout
-        for text in (*greeting(config, layout), *map(escape_terminal, extras.notes)):
+        for text in (*greeting(node.config, layout), *map(escape_terminal, extras.notes)):
             line(text)
 
         def tell(record: Record) -> None:
@@ -79,7 +88,6 @@ async def serve(config: NodeConfig, clock: Clock | None, line: Callable[[str], N
                 line("stopping")
     finally:
         await node.stop()
-    line("stopped; nothing runs any more, the checkpoint is kept")
 
 
 def is_routine(record: Record) -> bool:

@@ -30,6 +30,7 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.isolation import supervised_command
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder
 
@@ -64,16 +65,21 @@ _WIDTH = 100
 Say = Callable[[str], None]
 
 
-async def tell_story(say: Say) -> bool:
+async def tell_story(say: Say, transcript: Path | None = None) -> bool:
     """Tell it to its end and return True, or False if a signal ended it. Nothing is left either way.
+
+    Args:
+        say: takes each line.
+        transcript: a file for everything that happens on the node.
 
     Raises:
         TransportError: the plugin could not be run, or did not do what it is known to do.
+        UsageError: the transcript cannot be written.
     """
     stopping = stop_signals()
     directory = Path(tempfile.mkdtemp(prefix="ks-demo-", dir=short_folder()))
     try:
-        telling = asyncio.create_task(_Story(say, directory).tell())
+        telling = asyncio.create_task(_Story(say, directory, transcript).tell())
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait((telling, stop), return_when=asyncio.FIRST_COMPLETED)
         was_told = telling.done()
@@ -107,9 +113,10 @@ def our_command() -> str:
 
 
 class _Story:
-    def __init__(self, say: Say, directory: Path) -> None:
+    def __init__(self, say: Say, directory: Path, transcript: Path | None) -> None:
         self._say = say
         self._directory = directory
+        self._transcript = transcript
         self._told = 0
         self._steps = 0
 
@@ -118,7 +125,12 @@ class _Story:
         self._say("Indented lines are the node's transcript. In brackets: the rules of the kubelet behind them.")
         config = NodeConfig(root=self._directory)
         self._step("A node starts and listens where plugins look for the kubelet")
-        async with Node(config, clock=ManualClock()) as node:
+        node = Node(config, clock=ManualClock())
+        with recorded(node, self._transcript):
+            await self._tell_of(node)
+
+    async def _tell_of(self, node: Node) -> None:
+        async with node:
             self._show(node)
             async with self._plugin(node):
                 await self._node_status(node)

@@ -33,6 +33,7 @@ from kubelet_sim.core.registration import registering
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology.settings import merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
+from kubelet_sim.core.walks import AdmissionAsked, Asked, PreparationAsked, RegisterAsked, WatchedAsked
 from kubelet_sim.core.watched import registering_watched, watched_plugin_gone
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
@@ -45,6 +46,7 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.profiles import Profile
 
 A = TypeVar("A")
+R = TypeVar("R")
 
 
 class DeviceManager:
@@ -122,6 +124,23 @@ class DeviceManager:
             case _:
                 raise UsageError(f"{fact!r} is no fact that a device manager knows")
         return Applied(None)
+
+    def begin(self, asked: Asked[R]) -> Walk[R]:
+        """The walk that answers; nothing has been done of it yet."""
+        walk: Walk[R] = self._begin(asked)
+        return walk
+
+    def _begin(self, asked: object) -> Walk[Any]:
+        match asked:
+            case RegisterAsked(request):
+                return self.register(request)
+            case WatchedAsked(info, registration_socket):
+                return self.register_watched(info, registration_socket)
+            case AdmissionAsked(pod):
+                return self.admit(pod)
+            case PreparationAsked(pod, name) if (container := pod.container(name)) is not None:
+                return self.prepare(pod, container)
+        raise UsageError(f"{asked!r} is nothing that a device manager answers")
 
     def register(self, request: Registration) -> Walk[ClientID]:
         """See `registering`."""

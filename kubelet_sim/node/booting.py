@@ -19,6 +19,7 @@ from kubelet_sim.node.main_loop import Surroundings
 from kubelet_sim.node.pod_resources import PodResourcesApi
 from kubelet_sim.node.pods import PodTable
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls
+from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.store import FileCheckpointStore
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
@@ -57,7 +58,7 @@ class Booting:
         """
         around, config = self._around, self._around.config
         alignment = Alignment(config.topology, config.numa, self._cpus)
-        setup = Setup(config.profile, self._order, config.machine, alignment)
+        setup = Setup(config.profile, self._recorded_order, config.machine, alignment)
         world = World(self._calls, self._store(layout), around.clock, around.transcript, str(layout.device_plugins))
         servers = GrpcRegistrationServers(appears=config.socket_appears.value)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
@@ -69,6 +70,11 @@ class Booting:
             await kubelet.die()
             raise
         return kubelet
+
+    @property
+    def _recorded_order(self) -> Order | None:
+        """The sorted order, which is used without one, needs no record."""
+        return None if self._order is None else RecordingOrder(self._order, self._around.transcript)
 
     def close(self) -> None:
         """Give back what the processes shared."""

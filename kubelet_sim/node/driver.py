@@ -29,6 +29,7 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.core.walks import Asked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
 from kubelet_sim.model.plugin import (
@@ -121,6 +122,17 @@ class World:
 
 
 @frozen
+class Came:
+    """What came of an effect, for those who record it."""
+
+    effect: object
+    answer: object
+    """What it was answered with, or the failure."""
+    took_s: float
+    """On the node's clock."""
+
+
+@frozen
 class _Run:
     """One walk under way."""
 
@@ -166,8 +178,10 @@ class Driver:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
         subject, text, rules = fact_text(fact, self._manager.state)
         level = Level.WARNING if isinstance(fact, StreamEnded) and self._is_lost(fact) else Level.INFO
-        self._world.transcript.add("fact", subject, text, rules=rules, level=level, details=client_details(fact))
+        transcript, details = self._world.transcript, client_details(fact)
+        transcript.add("fact", subject, text, rules=rules, level=level, details=details, payload=fact)
         applied = self._manager.apply(fact)
+        transcript.record("applied", applied)
         for effect in applied.effects:
             try:
                 await self.perform(effect)
@@ -176,22 +190,31 @@ class Driver:
                 self._world.transcript.add("effect", subject, str(failure), rules=("CP-3",), level=Level.WARNING)
         return applied.answer
 
-    async def walk(self, walk: Walk[R], caller: Caller | None = None, *, in_turn: bool = False) -> R:
+    async def walk(self, asked: Asked[R], caller: Caller | None = None, *, in_turn: bool = False) -> R:
         """Advance a walk to its end. Its decisions and effects carry one number in the transcript.
 
         Args:
-            walk: what to advance; it is closed in any case.
+            asked: what it has to answer.
             caller: who may give it up.
             in_turn: whether it waits for all earlier admissions, as admissions do (DM-74).
         """
         self._walks += 1
-        try:
-            async with AsyncExitStack() as held:
-                if in_turn:
-                    await self._take_turn(held)
-                return await self._advanced(walk, _Run(self._walks, caller or Caller(), held))
-        finally:
-            walk.close()
+        number, tell = self._walks, self._world.transcript.record
+        async with AsyncExitStack() as held:
+            if in_turn:
+                await self._take_turn(held)
+            walk = self._manager.begin(asked)
+            tell("walk", asked, walk=number)
+            try:
+                result = await self._advanced(walk, _Run(number, caller or Caller(), held))
+            except (PluginFault, CheckpointNotWritten) as failure:
+                tell("end", failure, walk=number)
+                raise
+            else:
+                tell("end", result, walk=number)
+                return result
+            finally:
+                walk.close()
 
     async def _advanced(self, walk: Walk[R], run: _Run) -> R:
         step: Callable[[], Effect[Any]] = lambda: next(walk)  # noqa: E731 - replaced below, step by step
@@ -226,17 +249,22 @@ class Driver:
         transcript, number = self._world.transcript, run.number
         subject, text, rules = effect_text(effect, self._manager.state)
         details = client_details(effect)
-        self._as_walk(number, lambda: transcript.add("effect", subject, text, rules=rules, details=details))
+        begun_at_s = transcript.now()
+        self._as_walk(
+            number, lambda: transcript.add("effect", subject, text, rules=rules, details=details, payload=effect)
+        )
         try:
             answer = await self.perform(effect, run)
         except (PluginFault, CheckpointNotWritten) as failure:
-            told = f"{text}: {failure}"
+            told, came = f"{text}: {failure}", Came(effect, failure, transcript.now() - begun_at_s)
             # No warning: the core has the failure now, decides what it means, and warns of that.
-            self._as_walk(number, lambda: transcript.add("answer", subject, told, details=details))
+            self._as_walk(number, lambda: transcript.add("answer", subject, told, details=details, payload=came))
             raise
-        shown = answer_text(effect, answer)
+        shown, came = answer_text(effect, answer), Came(effect, answer, transcript.now() - begun_at_s)
         if shown:
-            self._as_walk(number, lambda: transcript.add("answer", subject, shown, details=details))
+            self._as_walk(number, lambda: transcript.add("answer", subject, shown, details=details, payload=came))
+        else:
+            transcript.record("answer", came, walk=number)
         return answer
 
     async def perform(self, effect: Effect[T], run: _Run | None = None) -> T:

@@ -30,7 +30,11 @@ from kubelet_sim.core.facts import (
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
+<<<<<<< HEAD
 from kubelet_sim.core.watched import serving_socket
+=======
+from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
+>>>>>>> 3285f0d (Transcript files that can be replayed: every value the core was told or answered, as JSON lines)
 from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -133,6 +137,7 @@ class Kubelet:
         Rules: DM-2, DM-5, DM-6, DM-7, DM-9, DM-17, DM-20
         """
         directory = Path(self._world.directory)
+        self._world.transcript.record("process", self._manager.state.node)
         make_directory(directory)
         await self.apply(RuntimeListed(frozenset(running)))
         for pod in active:
@@ -172,7 +177,7 @@ class Kubelet:
         Rules: DM-20, DM-38, DM-39
         """
         caller = Caller()
-        task = self._driver.own(self._driver.walk(self._manager.register(request), caller))
+        task = self._driver.own(self._driver.walk(RegisterAsked(request), caller))
         try:
             await finished(task)
         except asyncio.CancelledError:
@@ -188,8 +193,8 @@ class Kubelet:
 
         Rules: DM-148, DM-149, DM-150
         """
-        walk = self._manager.register_watched(info, registration_socket)
-        await finished(self._driver.own(self._driver.walk(walk, Caller(registration_socket))))
+        asked = WatchedAsked(info, registration_socket)
+        await finished(self._driver.own(self._driver.walk(asked, Caller(registration_socket))))
 
     async def deregister_watched(self, info: PluginInfo, registration_socket: str) -> None:
         """Deregister a plugin that the plugin watcher had registered. Rules: DM-152"""
@@ -201,7 +206,7 @@ class Kubelet:
 
         Rules: DM-74
         """
-        return await finished(self._driver.own(self._driver.walk(self._manager.admit(pod), in_turn=True)))
+        return await finished(self._driver.own(self._driver.walk(AdmissionAsked(pod), in_turn=True)))
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:
         """What the container gets, once more at every creation; `None`: no device plugin has a say in it.
@@ -209,7 +214,7 @@ class Kubelet:
         Raises:
             PreparationFailed: the container cannot be created for now.
         """
-        return await finished(self._driver.own(self._driver.walk(self._manager.prepare(pod, container))))
+        return await finished(self._driver.own(self._driver.walk(PreparationAsked(pod, container.name))))
 
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact to the device manager."""

@@ -18,6 +18,7 @@ from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.scenario.compare import matches
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.order import AsWritten
@@ -64,18 +65,19 @@ class Played:
         return next((step for step in self.steps if not step.is_right), None)
 
 
-async def play(story: Story, *, to_the_end: bool = False) -> Played:
+async def play(story: Story, *, to_the_end: bool = False, transcript: Path | None = None) -> Played:
     """Play a story on a node of its own, in a folder that is removed afterwards.
 
     Args:
         story: what to play.
         to_the_end: whether to go on after a step that was not right.
+        transcript: a file for everything that happens on the node; it can be replayed.
 
     Raises:
         NotPlayable: its node does not start.
     """
     played: list[PlayedStep] = []
-    async with _stage(story) as stage:
+    async with _stage(story, transcript) as stage:
         for step in story.steps:
             played.append(await _play_step(stage, step))
             if not to_the_end and not played[-1].is_right:
@@ -93,7 +95,7 @@ async def _play_step(stage: Stage, step: Step) -> PlayedStep:
 
 
 @contextlib.asynccontextmanager
-async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
+async def _stage(story: Story, transcript: Path | None) -> AsyncGenerator[Stage, None]:
     """A node that runs, plugins that do not; in the end all of it is gone."""
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
     clock, bell = ManualClock(), Bell()
@@ -107,6 +109,7 @@ async def _stage(story: Story) -> AsyncGenerator[Stage, None]:
     node = Node(config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten())
     async with contextlib.AsyncExitStack() as at_the_end:
         at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
+        at_the_end.enter_context(recorded(node, transcript))
         try:
             await at_the_end.enter_async_context(node)
         except UsageError as error:

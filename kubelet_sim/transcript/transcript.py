@@ -10,6 +10,8 @@ from kubelet_sim.transcript.records import Decision, Json, Level, Record
 from kubelet_sim.transcript.repeats import Repeats
 
 Listener = Callable[[Record], None]
+Recorder = Callable[[Record, object], None]
+"""Gets every record with the value behind it, `None` where there is none, and records that nobody else gets."""
 
 
 class Transcript:
@@ -33,6 +35,7 @@ class Transcript:
         self._characters = 0
         self._repeats = Repeats()
         self._listeners: list[Listener] = []
+        self._recorders: list[Recorder] = []
         self._count = 0
         self.incarnation = 1
         self.walk: int | None = None
@@ -68,8 +71,13 @@ class Transcript:
         rules: tuple[str, ...] = (),
         level: Level = Level.INFO,
         details: Mapping[str, Json] | None = None,
+        payload: object = None,
     ) -> Record:
-        """Write one record and tell the listeners."""
+        """Write one record and tell the listeners.
+
+        Args:
+            payload: the value behind it, for recorders; it is not kept.
+        """
         self._count += 1
         now_s = self.now()
         if level is Level.WARNING and self._repeats.is_repeat(subject, text, now_s):
@@ -92,7 +100,21 @@ class Transcript:
             self._characters -= _characters(self._records.popleft())
         for listener in tuple(self._listeners):
             listener(record)
+        for recorder in tuple(self._recorders):
+            recorder(record, payload)
         return record
+
+    def record(self, kind: str, payload: object, *, walk: int | None = None) -> None:
+        """Hand recorders what only they want to know: it has no number, no words, and is not kept."""
+        if self._recorders:
+            record = Record(0, self.now(), kind, "", "", walk=walk or self.walk, incarnation=self.incarnation)
+            for recorder in tuple(self._recorders):
+                recorder(record, payload)
+
+    def record_with(self, recorder: Recorder) -> Callable[[], None]:
+        """Call `recorder` with every further record and its value; the answer ends that."""
+        self._recorders.append(recorder)
+        return lambda: self._recorders.remove(recorder)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with every further record; the answer ends that."""

@@ -1,10 +1,13 @@
-"""The recorded stories, played against our node over real sockets: every one of them has to be right."""
+"""The recorded stories, played over real sockets: each has to be right, and its transcript to replay as it was."""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
+from kubelet_sim.node.recording.replaying import replay
 from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.player import play
 from kubelet_sim.scenario.report import wrong_step_text
@@ -18,13 +21,16 @@ PATIENCE_S = 45.0
 
 
 def wrong(case: dict[str, Any], source: str) -> str:
-    """What was wrong, empty if nothing was."""
+    """What was wrong, in the story or in the replay of its transcript; empty if nothing was."""
 
-    async def run() -> str:
+    async def run(transcript: Path) -> str:
         async with asyncio.timeout(PATIENCE_S):
-            return wrong_step_text(await play(story_from_mapping(case, source=source)))
+            return wrong_step_text(await play(story_from_mapping(case, source=source), transcript=transcript))
 
-    return asyncio.run(run())
+    with tempfile.NamedTemporaryFile(prefix="ks-", suffix=".jsonl") as file:
+        found = asyncio.run(run(Path(file.name)))
+        with Path(file.name).open() as lines:
+            return found or "\n".join(map(str, replay(lines).differences))
 
 
 def test_stories_told_by_hand(story: dict[str, Any]) -> None:
