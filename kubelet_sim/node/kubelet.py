@@ -30,11 +30,8 @@ from kubelet_sim.core.facts import (
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
-<<<<<<< HEAD
-from kubelet_sim.core.watched import serving_socket
-=======
 from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
->>>>>>> 3285f0d (Transcript files that can be replayed: every value the core was told or answered, as JSON lines)
+from kubelet_sim.core.watched import serving_socket
 from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
