@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.quantity import Quantity
 
@@ -67,3 +68,17 @@ class Pod:
     def container(self, name: str) -> Container | None:
         """The container of that name, of any kind."""
         return next((c for c in self.all_containers() if c.name == name), None)
+
+    def named_container(self, name: str | None) -> Container:
+        """The container that is meant; the name may be left out for a pod with one app container.
+
+        Raises:
+            UsageError: there is none of that name, or several are there and none was named.
+        """
+        names = ", ".join(each.name for each in self.all_containers())
+        if name is None and len(self.containers) > 1:
+            raise UsageError(f"pod {self.key} has several containers; name one of: {names}")
+        found = self.container(self.containers[0].name if name is None else name)
+        if found is None:
+            raise UsageError(f"pod {self.key} has no container {name}; it has: {names}")
+        return found

@@ -73,7 +73,20 @@ class ContainerView:
     state: str
     """`waiting`, `created`, `running` or `exited`."""
     reason: str = ""
+    """Why it waits, or how it ended: `CrashLoopBackOff`, `Completed`."""
     message: str = ""
+    exit_code: int | None = None
+    """Of one that has ended."""
+    restart_count: int = 0
+    is_ready: bool = False
+    """Whether it runs; of an init container, whether it has ended well."""
+    last_reason: str = ""
+    """How the attempt before ended; empty if there was none."""
+    last_exit_code: int | None = None
+    last_finished_at_s: float | None = None
+    """When that one ended, on the clock of `NodeSnapshot.now_s`."""
+    id: str = ""
+    """Of the last attempt, in the runtime."""
 
 
 @frozen
@@ -95,6 +108,11 @@ class PodView:
     """When the node got to know it, on the clock of `NodeSnapshot.now_s`."""
     missing: tuple[str, ...] = ()
     """Resources that it asks for and runs without, sorted: nobody had listed them. Rules: DM-81"""
+    is_deleting: bool = False
+    """Whether it was deleted, and its containers are still stopping."""
+    requests: tuple[tuple[str, str], ...] = ()
+    """What it asks of the node, all containers together: by resource, sorted, with its overhead."""
+    limits: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
@@ -151,3 +169,5 @@ class NodeSnapshot:
     plugins: tuple[PluginView, ...] = ()
     pods: tuple[PodView, ...] = ()
     allocations: tuple[AllocationView, ...] = ()
+    has_kubelet: bool = True
+    """Whether a kubelet runs. Without one, what only a kubelet knows is empty: plugins, devices, allocations."""

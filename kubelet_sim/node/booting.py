@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from attrs import define
@@ -9,18 +10,19 @@ from attrs import define
 from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
+from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
-from kubelet_sim.node.main_loop import Surroundings
 from kubelet_sim.node.pod_resources import PodResourcesApi
 from kubelet_sim.node.pods import PodTable
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.store import FileCheckpointStore
+from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
 
@@ -45,7 +47,7 @@ class Booting:
         running: Iterable[tuple[PodUID, ContainerName]],
         active: Sequence[Pod],
     ) -> Kubelet:
-        """A process that listens; its sources are not ready yet.
+        """A process that has cleaned its directory and does not listen yet: see `finish`.
 
         Args:
             layout: where the node lies.
@@ -63,13 +65,33 @@ class Booting:
         servers = GrpcRegistrationServers(appears=config.socket_appears.value)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
         try:
-            await kubelet.start(running, active)
+            await kubelet.begin(running, active)
+        except BaseException:
+            await kubelet.die()
+            raise
+        return kubelet
+
+    async def finish(self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0) -> None:
+        """Have the process listen, after so long on the clock; its sources are not ready yet.
+
+        Raises:
+            TransportError: it could not start, in the kubelet's words (DM-9); nothing of it is left.
+        """
+        try:
+            if after_s:
+                await self._around.clock.sleep(after_s)
+            await kubelet.listen()
             for part in self._parts(kubelet, layout):
                 await kubelet.add(part)
         except BaseException:
             await kubelet.die()
             raise
-        return kubelet
+
+    async def has_written(self) -> None:
+        """Return when all checkpoints are on disk that the processes before wanted there."""
+        if self._file_store is not None:
+            with contextlib.suppress(CheckpointError):
+                await self._file_store.read()
 
     @property
     def _recorded_order(self) -> Order | None:

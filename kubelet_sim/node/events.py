@@ -41,9 +41,9 @@ class Events:
         """Those that are remembered, in order of the last time each was said."""
         return tuple(self._events.values())
 
-    def of_node(self, reason: str, message: str) -> None:
-        """Tell something normal of the node."""
-        self._add(NORMAL, reason, f"node/{NODE_NAME}", message, "")
+    def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
+        """Tell something of the node."""
+        self._add(kind, reason, f"node/{NODE_NAME}", message, "")
 
     def of_pod(self, pod: Pod, kind: str, reason: str, message: str, container: Container | None = None) -> None:
         """Tell something of a pod, or of one of its containers."""

@@ -118,11 +118,10 @@ class Kubelet:
         """The connections, for looking."""
         return self._driver
 
-    async def start(self, running: Iterable[tuple[PodUID, ContainerName]], active: Iterable[Pod]) -> None:
-        """Start in the kubelet's order: runtime, checkpoint, directory, cleaning, socket.
+    async def begin(self, running: Iterable[tuple[PodUID, ContainerName]], active: Iterable[Pod]) -> None:
+        """The first half of a start, in the kubelet's order: runtime, checkpoint, directory, cleaning.
 
-        A socket that cannot be opened or a directory that cannot be cleaned ends the start, a checkpoint that cannot be
-        read does not (DM-143).
+        A directory that cannot be cleaned ends the start, a checkpoint that cannot be read does not (DM-143).
 
         Args:
             running: containers that the runtime reports running.
@@ -131,7 +130,7 @@ class Kubelet:
         Raises:
             TransportError: with the kubelet's words; it would exit with status 1 (DM-9).
 
-        Rules: DM-2, DM-5, DM-6, DM-7, DM-9, DM-17, DM-20
+        Rules: DM-2, DM-6, DM-7, DM-9, DM-17
         """
         directory = Path(self._world.directory)
         self._world.transcript.record("process", self._manager.state.node)
@@ -143,8 +142,18 @@ class Kubelet:
         make_directory(directory)
         swept = clean_directory(directory)
         self._note(f"directory cleaned: {len(swept)} sockets removed", "DM-8")
-        await self._server.listen(str(directory / SOCKET_NAME))
-        self._note(f"listening on {directory / SOCKET_NAME}", "DM-11")
+
+    async def listen(self) -> None:
+        """The second half of a start: the registration socket. No pod comes before it.
+
+        Raises:
+            TransportError: with the kubelet's words; it would exit with status 1 (DM-9).
+
+        Rules: DM-5, DM-6, DM-9, DM-20
+        """
+        path = Path(self._world.directory) / SOCKET_NAME
+        await self._server.listen(str(path))
+        self._note(f"listening on {path}", "DM-11")
 
     async def add(self, part: Part) -> None:
         """Start something that ends with this process, the last one first. Raises what its start raises."""

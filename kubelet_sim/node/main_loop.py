@@ -1,47 +1,33 @@
 """The kubelet's main loop as far as pods go: they come and go one after the other, whoever asks.
 
-The pods themselves outlive the kubelet process; whichever process runs deals with them.
+The pods themselves outlive the kubelet process; whichever process runs deals with them, and without one they wait.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from kubelet_sim.core.facts import ContainersRemoved
+from kubelet_sim.core.facts import ContainersRemoved, PodActivated
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission, Admitted
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.node import scripted
 from kubelet_sim.node.applying import new_pods
-from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.events import NORMAL, WARNING, Events
-from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.pod_status import PodStatuses
-from kubelet_sim.node.pods import KnownPod, PodTable, PodWorker
-from kubelet_sim.node.ports import Clock
-from kubelet_sim.node.runtime import SimulatedRuntime
-from kubelet_sim.transcript import Transcript
-
-
-@frozen
-class Surroundings:
-    """What the pods of a node have around them."""
-
-    config: NodeConfig
-    clock: Clock
-    transcript: Transcript
-    events: Events
-    runtime: SimulatedRuntime
-    kubelet: Callable[[], Kubelet]
-    """The process that runs now. Raises `UsageError` if there is none."""
-    now: Callable[[], float]
-    """Seconds since the node started."""
-    statuses: PodStatuses
-    """What the API server was told of the devices of pods."""
+from kubelet_sim.node.back_off import BackOff
+from kubelet_sim.node.deletion import GRACEFUL, Deletion
+from kubelet_sim.node.events import WARNING
+from kubelet_sim.node.kubelet import Kubelet, finished
+from kubelet_sim.node.pod_worker import PodWorker, container_ends
+from kubelet_sim.node.pods import KnownPod, PodTable
+from kubelet_sim.node.runtime import KILLED, ContainerState
+from kubelet_sim.node.surroundings import Surroundings
 
 
 @define
@@ -51,29 +37,46 @@ class MainLoop:
     _around: Surroundings
     pods: PodTable = field(factory=PodTable)
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
+    _back_off: BackOff = field(factory=BackOff)
+    """Of the kubelet process that runs."""
+    _stopping: dict[PodUID, asyncio.Task[None]] = field(factory=dict)
+    """Pods that nobody knows any more, whose containers are still stopping."""
+
+    # --- pods come
 
     async def admit(self, pod: Pod) -> Admission:
-        """Add a pod and answer with its verdict. Raises `UsageError` if its name or uid is taken."""
-        return await self._admit(self.pods.add(pod, self._around.now()))
+        """Add a pod and answer with its verdict.
+
+        Raises:
+            UsageError: its name or uid is taken, no kubelet runs, or somebody deleted it before its verdict.
+        """
+        kubelet = self._around.kubelet()
+        scripted.check(pod)
+        verdict = await self._admit(self.pods.add(pod, self._around.now()), kubelet)
+        if verdict is None:
+            raise UsageError(f"pod {pod.key} was deleted before it was admitted")
+        return verdict
 
     async def apply(self, pods: Sequence[Pod]) -> None:
-        """Add pods, all or none, and return at once: their verdicts come one after the other.
+        """Add pods, all or none, and return at once: their verdicts come one after the other, once a kubelet runs.
 
         Raises:
             UsageError: a name or uid is taken; none of them was added.
         """
-        around, kubelet = self._around, self._around.kubelet()
+        around, kubelet = self._around, self._around.kubelet_or_none()
         added: list[KnownPod] = []
         try:
             for pod in pods:
-                added.append(self.pods.add(pod, around.now()))  # noqa: PERF401 - what was added is taken back on failure
+                scripted.check(pod)
+                added.append(self.pods.add(pod, around.now()))
         except UsageError:
             for known in added:
                 self.pods.drop(known.pod.uid)
             raise
         for known in added:
             around.transcript.add("node", known.pod.key, "pod created")
-            kubelet.run(self._admit(known))
+            if kubelet is not None:
+                kubelet.run(self._admit(known, kubelet))
 
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """`apply` for manifests; one that is the same as that of the pod of its name is passed over.
@@ -85,13 +88,37 @@ class MainLoop:
         await self.apply(pods)
         return answers
 
-    async def dispatch(self, kubelet: Kubelet) -> None:
-        """The first batch of the pod source: it counts as ready when all of it was admitted. Rules: DM-73, DM-108, DM-109"""
+    async def dispatch(self, kubelet: Kubelet, seed: int | None = None) -> None:
+        """The first batch of the pod source: it counts as ready when all of it was admitted.
+
+        Pods that have ended are left alone, those that are being deleted are stopped, and what the runtime still has of
+        pods that nobody knows any more is killed.
+
+        Args:
+            kubelet: the process that has started.
+            seed: puts the pods into an order of its own; without, the oldest is first.
+
+        Rules: DM-73, DM-108, DM-109, DM-116, DM-118
+        """
         kubelet.run(self._take_notices(kubelet))
-        for known in self.pods:
-            if not known.is_terminal:
-                await self._admit(known)
+        self._back_off = BackOff()
+        self._stopping.clear()
+        order = list(self.pods)
+        if seed is not None:
+            Random(seed).shuffle(order)  # noqa: S311 - an order to repeat, no secret
+        for known in order:
+            known.waiting.clear()
+            if known.is_terminal:
+                continue
+            if known.is_deleting:
+                await kubelet.apply(PodActivated(known.pod))
+                known.worker = kubelet.run(self._terminate(known, kubelet))
+            else:
+                await self._admit(known, kubelet)
         await kubelet.sources_ready(ready=True)
+        for pod in self._around.runtime.pods():
+            if self.pods.get(pod.uid) is None and pod.uid not in self._stopping:
+                await self._kill_orphan(pod, kubelet)
 
     async def _take_notices(self, kubelet: Kubelet) -> None:
         """Sync the pods of each notice, as soon as no admission is in the way. Rules: DM-74, DM-158"""
@@ -104,44 +131,121 @@ class MainLoop:
                     if known is not None:
                         self._around.statuses.sync(known.pod, kubelet.state)
 
-    async def _admit(self, known: KnownPod) -> Admission:
-        """In turn with every other addition and removal. Rules: DM-74, DM-77"""
-        around, kubelet = self._around, self._around.kubelet()
+    async def _admit(self, known: KnownPod, kubelet: Kubelet) -> Admission | None:
+        """In turn with every other addition and removal; `None` for a pod that was deleted before. Rules: DM-74, DM-77"""
+        around = self._around
         async with self._turn:
+            if known.verdict_of == around.transcript.incarnation:
+                return known.verdict  # The first batch had it, and it was applied at the same time.
+            if known.is_deleting or self.pods.get(known.pod.uid) is not known:
+                return None
             verdict = await kubelet.admit(known.pod)
-        known.decided(verdict, around.config.profile.rejection_prefix)
+        known.decided(verdict, around.config.profile.rejection_prefix, around.transcript.incarnation)
         if not isinstance(verdict, Admitted):
             around.events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
-            around.runtime.stop(known.pod, "Error")
+            around.runtime.stop(known.pod, KILLED, around.now())
             around.statuses.forget(known.pod)
             return verdict
         around.statuses.sync(known.pod, kubelet.state)
         known.resyncs = kubelet.run(around.statuses.resyncs(known.pod, kubelet.state))
         if around.config.runs_containers:
-            worker = PodWorker(
-                known, kubelet, around.runtime, around.clock, around.transcript, around.events, around.statuses
-            )
-            known.worker = kubelet.run(worker.run())
+            known.worker = kubelet.run(self._run(known, kubelet))
         return verdict
 
-    async def remove(self, name: str, namespace: str) -> None:
+    async def _run(self, known: KnownPod, kubelet: Kubelet) -> None:
+        before = self._stopping.get(known.pod.uid)
+        if before is not None:
+            await asyncio.wait([before])
+        await self._worker(known, kubelet).run()
+
+    def _worker(self, known: KnownPod, kubelet: Kubelet) -> PodWorker:
+        return PodWorker(known, kubelet, self._around, self._back_off)
+
+    # --- pods go
+
+    async def remove(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
         """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
+
+        A forced deletion lets the API server forget the pod at once; so does one without a kubelet, which could not tell
+        of its end.
 
         Raises:
             UsageError: there is no such pod.
+            KubeletGone: the kubelet process ended before the pod; the next one goes on with it.
 
         Rules: DM-74, DM-115, DM-116
         """
-        around, known, kubelet = self._around, self.pods.find(name, namespace), self._around.kubelet()
+        kubelet, known = self._around.kubelet_or_none(), self.pods.find(name, namespace)
+        if kubelet is None:
+            self._forget(known, "no kubelet knows of it")
+            return
         async with self._turn:
-            for task in (known.worker, known.resyncs):
-                if task is not None:
-                    task.cancel()
-            for container in around.runtime.stop(known.pod, "Completed"):
-                around.events.of_pod(known.pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
-            await kubelet.deactivate(known.pod.uid)
-            await kubelet.apply(ContainersRemoved(known.pod))
-            self.pods.drop(known.pod.uid)
-            around.runtime.forget(known.pod)
-            around.statuses.forget(known.pod)
-            around.transcript.add("node", known.pod.key, "pod deleted")
+            if self.pods.get(known.pod.uid) is not known:
+                return  # Somebody else was faster.
+            known.let_go()
+            if how.is_forced:
+                self._forget(known, "by force")
+                await kubelet.deactivate(known.pod.uid)
+                stopping = kubelet.run(self._stop_unknown(known, kubelet))
+                self._stopping[known.pod.uid] = stopping
+                return
+            known.is_deleting = True
+            known.grace_s = scripted.grace_s(known.pod) if how.grace_s is None else how.grace_s
+            known.worker = terminating = kubelet.run(self._terminate(known, kubelet))
+        if how.waits:
+            await finished(terminating)
+
+    async def _terminate(self, known: KnownPod, kubelet: Kubelet) -> None:
+        """Its devices stay until all containers have stopped. Rules: DM-116"""
+        await self._worker(known, kubelet).stop(known.grace_s)
+        await kubelet.deactivate(known.pod.uid)
+        await self._remove_containers(known.pod, kubelet)
+        self._forget(known)
+
+    async def _stop_unknown(self, known: KnownPod, kubelet: Kubelet) -> None:
+        """The containers of a pod that is not active any more. Rules: DM-116"""
+        await self._worker(known, kubelet).stop(scripted.grace_s(known.pod))
+        await self._remove_containers(known.pod, kubelet)
+        self._stopping.pop(known.pod.uid, None)
+
+    async def _kill_orphan(self, pod: Pod, kubelet: Kubelet) -> None:
+        """What was deleted while no kubelet ran. Its record stays until the first reclaim. Rules: DM-118"""
+        self._around.runtime.stop(pod, KILLED, self._around.now())
+        await self._remove_containers(pod, kubelet)
+        self._around.transcript.add("node", pod.key, "nobody knows the pod any more: its containers are killed")
+
+    async def _remove_containers(self, pod: Pod, kubelet: Kubelet) -> None:
+        self._around.runtime.forget(pod.uid)
+        self._back_off.forget(pod.uid)
+        await kubelet.apply(ContainersRemoved(pod))
+
+    def _forget(self, known: KnownPod, how: str = "") -> None:
+        self.pods.drop(known.pod.uid)
+        self._around.statuses.forget(known.pod)
+        self._around.transcript.add("node", known.pod.key, f"pod deleted{f': {how}' if how else ''}")
+
+    # --- containers
+
+    def exit_container(self, name: str, container: str | None, namespace: str, code: int) -> str:
+        """End a container that runs, as its program might; answers with its name.
+
+        Args:
+            name: the pod's.
+            container: may be left out for a pod with one app container.
+            namespace: the pod's.
+            code: 0 to 255.
+
+        Raises:
+            UsageError: there is no such pod or container, it does not run, or no program ends with that code.
+        """
+        if not 0 <= code <= 255:  # noqa: PLR2004 - what a program can end with
+            raise UsageError(f"{code} is no exit code; it is one of 0 to 255")
+        known = self.pods.find(name, namespace)
+        wanted = known.pod.named_container(container)
+        held = self._around.runtime.latest(known.pod.uid, wanted.name)
+        if held is None or held.state is not ContainerState.RUNNING:
+            status = next(each for each in known.statuses(self._around.runtime) if each.container == wanted)
+            why = f" ({status.reason})" if status.reason else ""
+            raise UsageError(f"container {wanted.name} of pod {known.pod.key} does not run: it is {status.state}{why}")
+        container_ends(self._around, known, held, code)
+        return wanted.name

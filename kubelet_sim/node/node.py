@@ -13,34 +13,36 @@ from typing import Any, Self, TypeVar
 
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
+from kubelet_sim.core.state import State
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
-from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.booting import Booting
 from kubelet_sim.node.clock import ManualClock, RealClock
+from kubelet_sim.node.comeback import AS_USUAL, Comeback
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.events import Events
+from kubelet_sim.node.deletion import GRACEFUL, Deletion
+from kubelet_sim.node.events import NODE_NAME, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet, finished
-from kubelet_sim.node.main_loop import MainLoop, Surroundings
+from kubelet_sim.node.main_loop import MainLoop
 from kubelet_sim.node.objects import pod_object
 from kubelet_sim.node.pod_status import PodStatuses
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
+from kubelet_sim.node.processes import NO_KUBELET, KubeletProcesses
 from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
+from kubelet_sim.node.surroundings import Surroundings, Timers
 from kubelet_sim.transcript import Record, Transcript
 from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 T = TypeVar("T")
-
-NODE_STATUS_PERIOD_S = 10.0
-"""Rules: DM-65"""
 
 
 class Node:
@@ -68,18 +70,16 @@ class Node:
         self.transcript = Transcript(self._now)
         self._events = Events(self._now)
         self._started_at_s = self.clock.now()
-        self._random = Random(config.seed)  # noqa: S311 - stretches periods, keeps no secrets
         self._root: Root | None = None
-        self._kubelet: Kubelet | None = None
         self._control: ControlServer | None = None
-        self._node_object = NodeObject(config.machine, config.machine)
         self._runtime = SimulatedRuntime()
-        self._statuses = PodStatuses(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - likewise
+        self._statuses = PodStatuses(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - stretches periods, keeps no secrets
+        self._timers = Timers(self.clock)
         around = self._surroundings()
         self._main_loop = MainLoop(around)
         cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
-        self._booting = Booting(around, self._main_loop.pods, calls or GrpcPluginCalls(), order, store, cpus)
-        self._status_round = asyncio.Lock()
+        booting = Booting(around, self._main_loop.pods, calls or GrpcPluginCalls(), order, store, cpus)
+        self._processes = KubeletProcesses(around, booting, NodeObject(config.machine, config.machine))
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
 
@@ -104,9 +104,9 @@ class Node:
                 raise UsageError("the node is started already")
             self._root = Root.open(self.config.root)
             if isinstance(self.clock, ManualClock):
-                self._unsettle = self.clock.also_settle(self._status_round_is_over)
+                self._unsettle = self.clock.also_settle(self._processes.status_round_is_over)
             try:
-                ready = await self._boot()
+                ready = await self._come_back(AS_USUAL)
                 if self.config.has_control_socket:
                     self._control = ControlServer(self, self._root.layout.control_socket)
                     await self._control.start()
@@ -120,36 +120,90 @@ class Node:
         async with self._life:
             await self._close()
 
-    async def restart(self) -> None:
+    async def restart(self, how: Comeback = AS_USUAL) -> None:
         """The kubelet process ends and a new one starts on the same directory; containers keep running.
 
-        Returns when every pod that has not ended was admitted again, which may reject it.
+        Returns when every pod that has not ended was admitted again, which may reject it; with a socket that appears
+        later, when the directory is cleaned. A node without a kubelet gets one.
 
         Raises:
-            TransportError: the new process could not start; the node is without a kubelet until the next `restart`.
+            TransportError: the new process could not start; the node is without a kubelet until the next one.
 
-        Rules: DM-16, DM-17, DM-108, DM-111
+        Rules: DM-16, DM-17, DM-108, DM-111, DM-113
+        """
+        await self._replace(how)
+
+    async def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
+        """The machine goes down and comes up again: every container has ended, then a kubelet starts as at a restart.
+
+        Plugin processes are the caller's: they go on, unless the caller ends them before.
+
+        Args:
+            how: what was lost meanwhile, and how soon the socket is there.
+            seed: puts the pods into an order of its own for their admission; without, the oldest is first.
+
+        Raises:
+            TransportError: the new process could not start; the node is without a kubelet until the next one.
+
+        Rules: DM-108, DM-111, DM-113
+        """
+        await self._replace(how, reboots=True, seed=seed)
+
+    async def crash(self) -> None:
+        """The kubelet process dies and stays away, until `start_kubelet` or `restart`; its socket refuses callers.
+
+        Containers and plugins go on, pods can be applied and deleted; nobody admits, restarts or stops anything.
+
+        Raises:
+            UsageError: no kubelet runs.
+
+        Rules: DM-16
         """
         async with self._life:
-            self._require_root()
+            if not self._processes.is_there:
+                raise UsageError(NO_KUBELET)
             await self.kill()
-            ready = await self._boot()
+
+    async def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
+        """Start a kubelet after a `crash`; otherwise as `restart`.
+
+        Raises:
+            UsageError: one runs already.
+            TransportError: it could not start.
+        """
+        await self._replace(how, wants_none=True)
+
+    async def _replace(
+        self, how: Comeback, *, reboots: bool = False, seed: int | None = None, wants_none: bool = False
+    ) -> None:
+        how.check()
+        async with self._life:
+            self._require_root()
+            if wants_none and self._processes.is_there:
+                raise UsageError("a kubelet runs on this node already; use restart")
+            await self.kill()
+            if reboots:
+                await self._lose_power()
+            ready = await self._come_back(how, seed)
         # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
-        await finished(ready)
+        if not how.socket_after_s:
+            await finished(ready)
+
+    async def _lose_power(self) -> None:
+        await self._timers.cancel()
+        self._runtime.lose_power(self._now())
+        self._events.of_node("Rebooted", f"Node {NODE_NAME} has been rebooted", kind=WARNING)
+        self.transcript.add("node", "node", "the machine was rebooted: no container runs")
 
     async def kill(self) -> None:
         """The first half of `restart`: the kubelet process is gone, its socket's file is still there. Rules: DM-16"""
-        kubelet, self._kubelet = self._kubelet, None
-        if kubelet is not None:
-            self._node_object = kubelet.state.node
-            await kubelet.die(leave_socket=True)
-            self.transcript.add("node", "kubelet", "the kubelet process ended", rules=("DM-16",))
-            self.transcript.incarnation += 1
+        await self._processes.kill()
 
-    async def _boot(self) -> asyncio.Task[None]:
-        """Start a kubelet process; the answer is done when every pod was admitted again and the sources are ready."""
-        kubelet = await self.boot(self._runtime.running(), ())
-        return kubelet.run(self._main_loop.dispatch(kubelet))
+    async def _come_back(self, how: Comeback, seed: int | None = None) -> asyncio.Task[None]:
+        def dispatch(kubelet: Kubelet) -> asyncio.Task[None]:
+            return kubelet.run(self._main_loop.dispatch(kubelet, seed))
+
+        return await self._processes.come_back(self._require_root().layout, how, dispatch)
 
     async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> Kubelet:
         """The second half of `restart`, without pods: a process whose sources are not ready yet.
@@ -158,38 +212,20 @@ class Node:
             running: the containers that the runtime reports running (DM-110).
             active: pods that count as active before they are admitted again.
         """
-        layout = self._require_root().layout
-        kubelet = await self._booting.kubelet(layout, self._node_object, running, active)
-        self._kubelet = kubelet
-        self._events.of_node("Starting", "Starting kubelet.")
-        if self.config.has_status_rounds:
-            await kubelet.status_round()
-            kubelet.run(self._status_rounds(kubelet))
-        return kubelet
+        return await self._processes.boot(self._require_root().layout, running, active)
 
     async def _close(self) -> None:
         control, self._control = self._control, None
         if control is not None:
             await control.stop()
-        kubelet, self._kubelet = self._kubelet, None
-        if kubelet is not None:
-            self._node_object = kubelet.state.node
-            await kubelet.die()
-        self._booting.close()
+        await self._processes.close()
+        await self._timers.cancel()
         unsettle, self._unsettle = self._unsettle, None
         if unsettle is not None:
             unsettle()
         root, self._root = self._root, None
         if root is not None:
             root.close()
-
-    async def _status_rounds(self, kubelet: Kubelet) -> None:
-        """Every period of the clock, each stretched a little. Rules: DM-65"""
-        stretch = self.config.profile.node_status_stretch
-        while True:
-            await self.clock.sleep(NODE_STATUS_PERIOD_S * (1 + self._random.uniform(0, stretch)))
-            async with self._status_round:
-                await kubelet.status_round()
 
     # --- pods
 
@@ -218,17 +254,38 @@ class Node:
         """
         return await self._main_loop.apply_manifests(manifests)
 
-    async def remove(self, name: str, namespace: str = "default") -> None:
+    async def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
         """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
 
-        Waits for an admission that is under way, as the kubelet's main loop does.
+        Waits for an admission that is under way, as the kubelet's main loop does. Without a kubelet the pod is gone at
+        once, and its containers are stopped when a kubelet starts.
 
         Raises:
             UsageError: there is no such pod.
+            KubeletGone: the kubelet process ended before the pod; the next one goes on with it.
 
-        Rules: DM-74, DM-115, DM-116
+        Rules: DM-74, DM-115, DM-116, DM-118
         """
-        await self._main_loop.remove(name, namespace)
+        await self._main_loop.remove(name, namespace, how)
+
+    def exit_container(
+        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
+    ) -> str:
+        """End a container that runs, as its program might; the kubelet does what the pod's restart policy says.
+
+        Args:
+            name: the pod's.
+            container: may be left out for a pod with one app container.
+            namespace: the pod's.
+            code: what it ends with, 0 to 255.
+
+        Returns:
+            The container's name.
+
+        Raises:
+            UsageError: there is no such pod or container, it does not run, or no program ends with that code.
+        """
+        return self._main_loop.exit_container(name, container, namespace, code)
 
     async def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
         """What the kubelet would hand to the runtime if it created the container now; `None`: nothing from plugins.
@@ -237,28 +294,27 @@ class Node:
             UsageError: there is no such pod or container.
             PreparationFailed: the container cannot be created for now.
         """
-        known = self._main_loop.pods.find(name, namespace)
-        return await self.kubelet.prepare(known.pod, _container(known.pod, container))
+        pod = self._main_loop.pods.find(name, namespace).pod
+        return await self.kubelet.prepare(pod, pod.named_container(container))
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
-        """What a container got when it was created; empty if no plugin had a say.
+        """What a container got when it was created, the last time; empty if no plugin had a say.
 
         Args:
+            name: the pod's.
             container: may be left out for a pod with one container.
+            namespace: the pod's.
 
         Raises:
             UsageError: there is no such pod or container, or it has not been created.
         """
         known = self._main_loop.pods.find(name, namespace)
-        pod = known.pod
-        if container is None and len(pod.containers) > 1:
-            names = ", ".join(each.name for each in pod.all_containers())
-            raise UsageError(f"pod {pod.key} has several containers; name one of: {names}")
-        wanted = _container(pod, container if container is not None else pod.containers[0].name)
-        held = self._runtime.container(pod.uid, wanted.name)
-        if held.created_count == 0:
-            why = known.message or held.message or "it waits for its turn"
-            raise UsageError(f"container {wanted.name} of pod {pod.key} has not been created: {why}")
+        wanted = known.pod.named_container(container)
+        held = self._runtime.latest(known.pod.uid, wanted.name)
+        if held is None:
+            waiting = known.waiting.get(wanted.name)
+            why = known.message or (waiting.message if waiting else "") or "it waits for its turn"
+            raise UsageError(f"container {wanted.name} of pod {known.pod.key} has not been created: {why}")
         return held.spec or ContainerSpec()
 
     # --- time, and looking
@@ -273,11 +329,6 @@ class Node:
             raise UsageError("time passes by itself on this node; start it with a manual clock to move it by hand")
         await self.clock.advance(seconds)
 
-    async def _status_round_is_over(self) -> None:
-        """Time stands still while a node status is computed: its checkpoint is written in a thread."""
-        async with self._status_round:
-            pass
-
     async def status_round(self) -> NodeStatusRound:
         """Compute the node status now. Rules: DM-65"""
         return await self.kubelet.status_round()
@@ -289,9 +340,12 @@ class Node:
         Raises:
             UsageError: there is none.
         """
-        if self._kubelet is None:
-            raise UsageError("no kubelet runs on this node; start or restart it")
-        return self._kubelet
+        return self._processes.kubelet
+
+    @property
+    def has_kubelet(self) -> bool:
+        """Whether a kubelet process listens."""
+        return self._processes.current is not None
 
     @property
     def root(self) -> Root:
@@ -299,8 +353,9 @@ class Node:
         return self._require_root()
 
     def status(self) -> NodeSnapshot:
-        """The node at this moment."""
-        state = self.kubelet.state
+        """The node at this moment; without a kubelet, what the API server and the runtime know."""
+        kubelet, pods = self._processes.current, self._main_loop.pods
+        state = State(node=self._processes.node_object) if kubelet is None else kubelet.state
         return NodeSnapshot(
             kubelet_version=self.config.profile.stands_for,
             root=str(self.config.root),
@@ -310,10 +365,11 @@ class Node:
             sources_ready=state.sources_ready,
             capacity=quantities(state.node.capacity),
             allocatable=quantities(state.node.allocatable),
-            resources=resource_views(state, self._main_loop.pods, self._started_at_s),
-            plugins=plugin_views(state, self.kubelet.driver.links.values()),
-            pods=pod_views(self._main_loop.pods, self._runtime, state),
-            allocations=allocation_views(state, self._main_loop.pods),
+            resources=resource_views(state, pods, self._started_at_s),
+            plugins=() if kubelet is None else plugin_views(state, kubelet.driver.links.values()),
+            pods=pod_views(pods, self._runtime, state),
+            allocations=allocation_views(state, pods),
+            has_kubelet=kubelet is not None,
         )
 
     def events(self) -> tuple[EventView, ...]:
@@ -324,7 +380,7 @@ class Node:
         """A pod with its status, as the API would show it: see `kubelet_sim.node.objects`.
 
         Raises:
-            UsageError: there is no such pod, or no kubelet runs.
+            UsageError: there is no such pod.
         """
         known = self._main_loop.pods.find(name, namespace)
         return pod_object(known, self._runtime, self._statuses.of(known.pod))
@@ -363,7 +419,7 @@ class Node:
         try:
             async with asyncio.timeout(timeout_s):
                 async for _ in changes:
-                    if self._kubelet is not None and condition(snapshot := self.status()):
+                    if self.has_kubelet and condition(snapshot := self.status()):
                         return snapshot
         except TimeoutError:
             raise TransportError(f"what was waited for did not come in {timeout_s:g} s") from None
@@ -373,14 +429,16 @@ class Node:
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
-            self.config,
-            self.clock,
-            self.transcript,
-            self._events,
-            self._runtime,
-            lambda: self.kubelet,
-            self._now,
-            self._statuses,
+            config=self.config,
+            clock=self.clock,
+            transcript=self.transcript,
+            events=self._events,
+            runtime=self._runtime,
+            kubelet=lambda: self.kubelet,
+            kubelet_or_none=lambda: self._processes.current,
+            now=self._now,
+            statuses=self._statuses,
+            timers=self._timers,
         )
 
     def _now(self) -> float:
@@ -390,11 +448,3 @@ class Node:
         if self._root is None:
             raise UsageError("the node is not started")
         return self._root
-
-
-def _container(pod: Pod, name: str) -> Container:
-    found = pod.container(name)
-    if found is None:
-        names = ", ".join(each.name for each in pod.all_containers())
-        raise UsageError(f"pod {pod.key} has no container {name}; it has: {names}")
-    return found

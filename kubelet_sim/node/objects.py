@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubelet_sim.model.ids import DeviceID, ResourceName
-from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.pod import ContainerKind, Pod
+from kubelet_sim.node.container_status import EXITED, RUNNING, ContainerStatus
 from kubelet_sim.node.pod_status import PodHealth
 from kubelet_sim.node.pods import KnownPod
-from kubelet_sim.node.runtime import ContainerState, SimulatedContainer, SimulatedRuntime
+from kubelet_sim.node.runtime import RuntimeContainer, SimulatedRuntime
+from kubelet_sim.node.scripted import image_of
 
 
 def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
@@ -25,6 +27,8 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) ->
     pod = known.pod
     manifest = dict(pod.manifest)
     metadata = {**manifest.get("metadata", {}), "name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    if known.is_deleting:
+        metadata["deletionGracePeriodSeconds"] = int(known.grace_s)
     status = {"phase": known.phase, "reason": known.reason, "message": known.message}
     return {
         "apiVersion": "v1",
@@ -40,44 +44,47 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) ->
 
 def _container_statuses(pod: Pod, known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
     """Nothing for a pod that was refused: its containers never were. Rules: DM-77"""
-    if known.is_terminal and known.reason:
+    if known.was_refused:
         return {}
-    images = _images(pod)
-
-    def status(container: Container) -> dict[str, Any]:
-        held = runtime.container(pod.uid, container.name)
-        told = _container_status(container, held, images.get(container.name, ""))
+    told: dict[str, list[dict[str, Any]]] = {"initContainerStatuses": [], "containerStatuses": []}
+    for status in known.statuses(runtime):
+        container = status.container
+        shown = _container_status(status, image_of(pod, container))
         resources = health.get(container.name)
-        return {**told, "allocatedResourcesStatus": _resource_statuses(resources)} if resources else told
-
-    statuses: dict[str, Any] = {"containerStatuses": [status(each) for each in pod.containers]}
-    if pod.init_containers:
-        statuses["initContainerStatuses"] = [status(each) for each in pod.init_containers]
-    return statuses
+        if resources:
+            shown["allocatedResourcesStatus"] = _resource_statuses(resources)
+        told["containerStatuses" if container.kind is ContainerKind.APP else "initContainerStatuses"].append(shown)
+    return {name: statuses for name, statuses in told.items() if statuses or name == "containerStatuses"}
 
 
-def _container_status(container: Container, held: SimulatedContainer, image: str) -> dict[str, Any]:
-    is_running = held.state is ContainerState.RUNNING
-    has_ended_well = held.state is ContainerState.EXITED and held.reason == "Completed"
-    return {
-        "name": container.name,
+def _container_status(status: ContainerStatus, image: str) -> dict[str, Any]:
+    shown = {
+        "name": status.container.name,
         "image": image,
         "imageID": "",
-        "ready": is_running or has_ended_well,
-        "started": is_running,
-        "restartCount": max(0, held.created_count - 1),
-        "state": _state(held),
+        "ready": status.is_ready,
+        "started": status.state == RUNNING,
+        "restartCount": status.restart_count,
+        "state": _state(status),
     }
+    if status.held is not None:
+        shown["containerID"] = f"kubelet-sim://{status.held.id}"
+    if status.ended is not None:
+        shown["lastState"] = {"terminated": _terminated(status.ended)}
+    return shown
 
 
-def _state(held: SimulatedContainer) -> dict[str, Any]:
-    match held.state:
-        case ContainerState.RUNNING:
-            return {"running": {}}
-        case ContainerState.EXITED:
-            return {"terminated": {"exitCode": 0 if held.reason == "Completed" else 137, "reason": held.reason}}
-    waiting = {"reason": held.reason or "PodInitializing", "message": held.message}
+def _state(status: ContainerStatus) -> dict[str, Any]:
+    if status.state == RUNNING:
+        return {"running": {}}
+    if status.state == EXITED and status.held is not None:
+        return {"terminated": _terminated(status.held)}
+    waiting = {"reason": status.reason, "message": status.message}
     return {"waiting": {name: text for name, text in waiting.items() if text}}
+
+
+def _terminated(held: RuntimeContainer) -> dict[str, Any]:
+    return {"exitCode": held.exit_code, "reason": held.reason, "containerID": f"kubelet-sim://{held.id}"}
 
 
 def _resource_statuses(resources: Mapping[ResourceName, Mapping[DeviceID, str]]) -> list[dict[str, Any]]:
@@ -86,9 +93,3 @@ def _resource_statuses(resources: Mapping[ResourceName, Mapping[DeviceID, str]])
         {"name": name, "resources": [{"resourceID": device, "health": health} for device, health in devices.items()]}
         for name, devices in resources.items()
     ]
-
-
-def _images(pod: Pod) -> dict[str, str]:
-    spec = pod.manifest.get("spec") or {}
-    listed = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    return {each["name"]: each.get("image") or "" for each in listed}

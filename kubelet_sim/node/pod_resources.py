@@ -11,8 +11,8 @@ from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.main_loop import Surroundings
 from kubelet_sim.node.pods import PodTable
+from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.transcript import Level
 from kubelet_sim.wire.pod_resources_server import PodResourcesServer
 

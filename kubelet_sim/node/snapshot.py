@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from math import ceil
 
 from kubelet_sim.core.endpoint import EndpointState, state_of
 from kubelet_sim.core.health import health_of
+from kubelet_sim.core.predicate import effective_amounts
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ResourceName
-from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.model.views import (
@@ -19,6 +22,7 @@ from kubelet_sim.model.views import (
     PodView,
     ResourceView,
 )
+from kubelet_sim.node.container_status import ContainerStatus
 from kubelet_sim.node.driver import Link
 from kubelet_sim.node.pods import KnownPod, PodTable
 from kubelet_sim.node.runtime import SimulatedRuntime
@@ -130,11 +134,35 @@ def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodVi
         phase=known.phase,
         reason=known.reason,
         message=known.message,
-        containers=_container_views(pod, runtime),
+        containers=tuple(_container_view(each, was_refused=known.was_refused) for each in known.statuses(runtime)),
         is_active=pod.uid in state.active_pods,
         created_at_s=known.created_at_s,
         missing=_missing(known, state),
+        is_deleting=known.is_deleting,
+        requests=_amounts(pod, lambda container: container.requests),
+        limits=_amounts(pod, lambda container: container.limits),
     )
+
+
+def _amounts(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> tuple[tuple[str, str], ...]:
+    amounts = effective_amounts(pod, of)
+    for name, quantity in pod.overhead.items():
+        if name in amounts:
+            amounts[name] += quantity.amount
+    return tuple(sorted((name, amount_text(name, amount)) for name, amount in amounts.items()))
+
+
+def amount_text(name: str, amount: Fraction) -> str:
+    """An amount as kubectl sums it up: cpu in thousandths where it is not whole, memory in `Mi` where that is whole."""
+    if name == "cpu" and amount.denominator != 1:
+        return f"{ceil(amount * 1000)}m"
+    value = ceil(amount)
+    if name not in {"memory", "ephemeral-storage"} and not name.startswith("hugepages-"):
+        return str(value)
+    for suffix, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if value and value % size == 0:
+            return f"{value // size}{suffix}"
+    return str(value)
 
 
 def _missing(known: KnownPod, state: State) -> tuple[str, ...]:
@@ -149,12 +177,24 @@ def _missing(known: KnownPod, state: State) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _container_views(pod: Pod, runtime: SimulatedRuntime) -> tuple[ContainerView, ...]:
-    views = []
-    for container in pod.all_containers():
-        held = runtime.container(pod.uid, container.name)
-        views.append(ContainerView(container.name, container.kind.value, held.state.value, held.reason, held.message))
-    return tuple(views)
+def _container_view(status: ContainerStatus, *, was_refused: bool) -> ContainerView:
+    """Containers of a refused pod that never were wait for nothing. Rules: DM-77"""
+    never_was = was_refused and status.held is None
+    ended = status.ended
+    return ContainerView(
+        status.container.name,
+        status.container.kind.value,
+        status.state,
+        "" if never_was else status.reason,
+        status.message,
+        exit_code=status.exit_code,
+        restart_count=status.restart_count,
+        is_ready=status.is_ready,
+        last_reason=ended.reason if ended else "",
+        last_exit_code=ended.exit_code if ended else None,
+        last_finished_at_s=ended.finished_at_s if ended else None,
+        id=status.held.id if status.held else "",
+    )
 
 
 def allocation_views(state: State, pods: PodTable) -> tuple[AllocationView, ...]:

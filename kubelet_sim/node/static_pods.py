@@ -62,8 +62,10 @@ class StaticPods:
         """Bring the node's static pods in line with the files; what cannot be used is one warning until it changes.
 
         A pod whose file has changed is deleted and created anew; one whose file cannot be read any more is deleted. A
-        static pod that somebody has deleted is back: only its file decides.
+        static pod that somebody has deleted is back: only its file decides. Without a kubelet nobody looks.
         """
+        if not self._node.has_kubelet:
+            return
         wanted, problems = self._read()
         for uid in [uid for uid in self._pods if uid not in wanted]:
             pod = self._pods[uid]

@@ -9,7 +9,7 @@ from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.views import EventView
 from kubelet_sim.node.events import LONGEST_MESSAGE, NORMAL, WARNING, Events, field_path
-from kubelet_sim.node.pods import RESYNC_S
+from kubelet_sim.node.pod_worker import RESYNC_S
 from tests.unit.node.bench import Bench, RunOnBench, device, pod, soon
 
 POD = Pod("p", "n", PodUID("u"))

@@ -333,7 +333,7 @@ def test_the_pod_worker_waits_with_the_kubelets_reason(on_bench: RunOnBench) -> 
 
         net.allocate = five_minutes
         await it.node.apply([pod("one", other="example.com/net")])
-        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].reason))
+        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].message))
         (container,) = waiting.pods[0].containers
         assert (container.state, container.reason) == ("waiting", "CreateContainerConfigError")
         assert container.message == "endpoint not found in cache for a registered resource: example.com/dev"
@@ -628,7 +628,7 @@ def test_pre_start_has_a_deadline_of_the_clock(on_bench: RunOnBench) -> None:
         await it.node.apply([pod("one")])
         await soon(asked.wait())
         await it.node.advance(31)
-        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].reason))
+        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].message))
         assert waiting.pods[0].containers[0].message == (
             "device plugin PreStartContainer rpc failed with err: "
             "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
@@ -691,7 +691,7 @@ def test_of_a_bare_status_only_the_description_is_shown(on_bench: RunOnBench) ->
 
         peer.allocate = refuse
         gate.set()
-        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].reason))
+        waiting = await it.node.wait_for(lambda now: bool(now.pods[0].containers[0].message))
         assert waiting.pods[0].containers[0].message == "bad device"
 
     on_bench(body)

@@ -48,7 +48,8 @@ def test_a_pod_as_the_api_shows_it(on_bench: RunOnBench) -> None:
         ]
         assert (main["image"], main["ready"], main["state"]) == ("m", True, {"running": {}})
         (init,) = status["initContainerStatuses"]
-        assert init["state"] == {"terminated": {"exitCode": 0, "reason": "Completed"}}
+        ended = {"exitCode": 0, "reason": "Completed", "containerID": init["containerID"]}
+        assert init["state"] == {"terminated": ended}
         assert "allocatedResourcesStatus" not in init
 
     on_bench(body)

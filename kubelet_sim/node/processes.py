@@ -1,0 +1,138 @@
+"""The kubelet processes of a node, one after the other: how each begins and ends, and that there may be none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+
+from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.node import NodeObject
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.booting import Booting
+from kubelet_sim.node.comeback import Comeback
+from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.transcript import Level
+
+NODE_STATUS_PERIOD_S = 10.0
+"""Rules: DM-65"""
+NO_KUBELET = "no kubelet runs on this node; start or restart it"
+IS_STARTING = "the kubelet of this node is starting: its socket is not there yet"
+
+Running = frozenset[tuple[PodUID, ContainerName]]
+Dispatch = Callable[[Kubelet], asyncio.Task[None]]
+"""Begins the work of a process that listens; the task is done when every pod was admitted again."""
+
+
+class KubeletProcesses:
+    """Of one node. The caller sees to it that only one thing is asked of it at a time."""
+
+    def __init__(self, around: Surroundings, booting: Booting, node: NodeObject) -> None:
+        self._around = around
+        self._booting = booting
+        self._random = Random(around.config.seed)  # noqa: S311 - stretches periods, keeps no secrets
+        self._status_round = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
+        self.current: Kubelet | None = None
+        """The process that listens, if there is one."""
+        self.node_object = node
+        """As the last process left it."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a process runs, be it one that does not listen yet."""
+        return self.current is not None or self._starting is not None
+
+    @property
+    def kubelet(self) -> Kubelet:
+        """The process that listens. Raises `UsageError` if there is none."""
+        if self.current is None:
+            raise UsageError(IS_STARTING if self._starting is not None else NO_KUBELET)
+        return self.current
+
+    async def kill(self) -> None:
+        """The process is gone without a farewell, its socket's file is still there. Rules: DM-16"""
+        was_there = self.is_there
+        await self._end(leave_socket=True)
+        if was_there:
+            self._note("the kubelet process ended", "DM-16")
+            self._around.transcript.incarnation += 1
+
+    async def boot(self, layout: RootLayout, running: Running, active: Sequence[Pod]) -> Kubelet:
+        """A process that listens, and to whom nothing was dispatched yet. Raises what its start raises."""
+        begun = await self._booting.kubelet(layout, self.node_object, running, active)
+        await self._booting.finish(begun, layout)
+        await self._take_over(begun)
+        return begun
+
+    async def come_back(self, layout: RootLayout, how: Comeback, dispatch: Dispatch) -> asyncio.Task[None]:
+        """Start a process after the last one was killed; the answer is done when its sources are ready.
+
+        If its socket is to appear later, this returns before; a failure is in the transcript then.
+
+        Raises:
+            TransportError: it could not start.
+        """
+        await self._booting.has_written()
+        for lost in how.lose_files(layout):
+            self._note(f"{lost} is lost", "DM-113")
+        running = self._around.runtime.running()
+        if not how.socket_after_s:
+            return dispatch(await self.boot(layout, running, ()))
+        begun = await self._booting.kubelet(layout, self.node_object, running, ())
+        self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
+
+        async def later() -> None:
+            try:
+                await self._booting.finish(begun, layout, how.socket_after_s)
+                await self._take_over(begun)
+                dispatch(begun)
+            except TransportError as failure:
+                self._note(f"the kubelet could not start: {failure}", "DM-9", Level.WARNING)
+            finally:
+                self._starting = None
+
+        self._starting = asyncio.get_running_loop().create_task(later())
+        return self._starting
+
+    async def close(self) -> None:
+        """End the process that runs, with its socket, and what all of them shared."""
+        await self._end(leave_socket=False)
+        self._booting.close()
+
+    async def status_round_is_over(self) -> None:
+        """Time stands still while a node status is computed: its checkpoint is written in a thread."""
+        async with self._status_round:
+            pass
+
+    async def _end(self, *, leave_socket: bool) -> None:
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.wait([starting])
+        kubelet, self.current = self.current, None
+        if kubelet is not None:
+            self.node_object = kubelet.state.node
+            await kubelet.die(leave_socket=leave_socket)
+
+    async def _take_over(self, kubelet: Kubelet) -> None:
+        """From now on, this is the kubelet of the node."""
+        self.current = kubelet
+        self._around.events.of_node("Starting", "Starting kubelet.")
+        if self._around.config.has_status_rounds:
+            await kubelet.status_round()
+            kubelet.run(self._status_rounds(kubelet))
+
+    async def _status_rounds(self, kubelet: Kubelet) -> None:
+        """Every period of the clock, each stretched a little. Rules: DM-65"""
+        stretch = self._around.config.profile.node_status_stretch
+        while True:
+            await self._around.clock.sleep(NODE_STATUS_PERIOD_S * (1 + self._random.uniform(0, stretch)))
+            async with self._status_round:
+                await kubelet.status_round()
+
+    def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
+        self._around.transcript.add("node", "kubelet", text, rules=(rule,), level=level)

@@ -1,0 +1,61 @@
+"""What the pods of a node have around them, whichever kubelet process deals with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from attrs import field, frozen
+
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.events import Events
+from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.pod_status import PodStatuses
+from kubelet_sim.node.ports import Clock
+from kubelet_sim.node.runtime import SimulatedRuntime
+from kubelet_sim.transcript import Transcript
+
+
+class Timers:
+    """What is to happen on the node's clock, with or without a kubelet: containers that end by themselves."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def after(self, seconds: float, do: Callable[[], None]) -> None:
+        """Call this then, unless all are cancelled before."""
+
+        async def wait() -> None:
+            await self._clock.sleep(seconds)
+            do()
+
+        task = asyncio.get_running_loop().create_task(wait())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def cancel(self) -> None:
+        """None of it happens any more."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@frozen
+class Surroundings:
+    """What the pods of a node have around them."""
+
+    config: NodeConfig
+    clock: Clock
+    transcript: Transcript
+    events: Events
+    runtime: SimulatedRuntime
+    kubelet: Callable[[], Kubelet]
+    """The process that runs now. Raises `UsageError` if there is none."""
+    kubelet_or_none: Callable[[], Kubelet | None]
+    now: Callable[[], float]
+    """Seconds since the node started."""
+    statuses: PodStatuses
+    """What the API server was told of the devices of pods."""
+    timers: Timers = field(eq=False)
