@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from kubelet_sim.profiles.gates import with_gates
 from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep
-from kubelet_sim.profiles.releases import profile_of
+from kubelet_sim.profiles.releases import RELEASES, profile_of
 
-__all__ = ["V1_36", "Cdi", "ClientKey", "HealthNotices", "Profile", "Sidecars", "Sweep", "profile_of"]
+__all__ = [
+    "RELEASES",
+    "V1_36",
+    "Cdi",
+    "ClientKey",
+    "HealthNotices",
+    "Profile",
+    "Sidecars",
+    "Sweep",
+    "profile_of",
+    "with_gates",
+]

@@ -28,7 +28,7 @@ class Sweep(Enum):
     """Sockets only, and links to sockets. Rules: DM-8, DM-176"""
     NOT_DIRECTORIES = "not directories"
     """Whatever is no directory; a link is what it leads to. Rules: DM-163"""
-    NOT_DIRECTORIES_NOR_LINKS_TO = "not directories, links unfollowed"
+    NOT_DIRECTORIES_UNFOLLOWED = "not directories, links unfollowed"
     """Whatever is no directory itself: links go, wherever they lead. Rules: DM-164"""
 
 
@@ -36,7 +36,7 @@ class Sidecars(Enum):
     """What an init container with `restartPolicy: Always` is."""
 
     UNKNOWN = "unknown"
-    """The field does not exist: an ordinary init container."""
+    """The field does not exist: an ordinary init container. Rules: DM-171"""
     GIVE_AWAY = "give away"
     """It runs on, yet the app containers take its devices over. Rules: DM-171"""
     KEEP = "keep"
@@ -58,6 +58,7 @@ class Cdi(Enum):
     """How CDI device names reach the runtime."""
 
     NEVER = "never"
+    """Plugins cannot name any: the field of their answer is not read. Rules: DM-171, DM-181"""
     FIELD_AND_ANNOTATION = "field and annotation"
     """Rules: DM-133"""
     FIELD = "field"
@@ -83,17 +84,19 @@ class Profile:
     register_context_reaches_plugin: bool = True
     """Whether the caller's deadline and departure end the dial and the options call. Rules: DM-30"""
     clients_by: ClientKey = ClientKey.RESOURCE
+    """Whom the end of a stream, or of a registration, reaches. Rules: DM-33, DM-163, DM-168, DM-180"""
     authority_is_localhost: bool = True
     """Otherwise the socket's path is the authority of calls to plugins. Rules: DM-40, DM-163, DM-169"""
     disconnect_without_endpoint_crashes: bool = False
-    """Rules: DM-168, DM-172"""
+    """Whether a real kubelet ends when a client of a resource without endpoint is disconnected. Rules: DM-168, DM-172"""
 
     # The directory
     sweep: Sweep = Sweep.SOCKETS
+    """What a start removes from the directory. Rules: DM-8, DM-163, DM-164, DM-174, DM-176"""
     failed_sweep_is_fatal: bool = True
-    """Rules: DM-9, DM-163, DM-168"""
+    """Otherwise a failure to clean the directory is only logged. Rules: DM-9, DM-163, DM-168"""
     makes_deprecation_file: bool = False
-    """Rules: DM-15, DM-163, DM-168"""
+    """Whether a file `DEPRECATION` appears beside `kubelet.sock`. Rules: DM-15, DM-163, DM-168"""
 
     # Admission and allocation
     rejection_prefix: str = "Pod was rejected: "
@@ -107,9 +110,9 @@ class Profile:
     any_running_container_counts: bool = True
     """Otherwise one arbitrary container of the name speaks for all that the runtime still has. Rules: DM-110, DM-177"""
     zero_limit_matters_at_creation: bool = False
-    """Rules: DM-84, DM-163, DM-164"""
+    """Whether a limit of 0 is looked at when a container is created, as any other limit. Rules: DM-84, DM-163, DM-164"""
     late_allocation_for_active_only: bool = True
-    """Rules: DM-106, DM-167"""
+    """Otherwise a container of any pod gets missing devices at its creation. Rules: DM-106, DM-167"""
     unlisted_resources_dropped_for_init: bool = True
     """Whether predicates drop init containers' requests for resources that the node does not list, too. Rules: DM-80, DM-174"""
     no_response_text_is_empty: bool = True
@@ -119,6 +122,11 @@ class Profile:
     recount_while_asked_crashes: bool = False
     """Whether a real kubelet ends when devices are recounted during GetPreferredAllocation. Rules: DM-173"""
     sidecars: Sidecars = Sidecars.KEEP
+    """What a restartable init container is, and does with its devices. Rules: DM-87, DM-171, DM-172"""
+    skips_claimed_limits: bool = True
+    """Whether a limit that a resource claim serves (`extendedResourceClaimStatus`) is skipped. Rules: DM-85, DM-178"""
+    predicates_skip_claimed: bool = True
+    """Whether predicates drop such a request, too. Rules: DM-80, DM-179"""
 
     # Topology
     numa_node_of_no_topology: int = -1
@@ -132,15 +140,17 @@ class Profile:
 
     # The checkpoint and the node status
     reads_checkpoint_before_1_20: bool = False
-    """Rules: DM-144, DM-163, DM-165, DM-174"""
+    """Whether a file with plain lists of ids, as written before 1.20, is read. Rules: DM-144, DM-163, DM-165, DM-174"""
     node_status_stretch: float = 0.04
     """Each node status period is stretched by a random part of itself, up to this. Rules: DM-65, DM-163, DM-166"""
 
     # What containers get
     cdi: Cdi = Cdi.FIELD
+    """How CDI names of an Allocate answer reach the runtime. Rules: DM-132, DM-133, DM-171, DM-175"""
 
     # What others see
     health_notices: HealthNotices = HealthNotices.QUEUE
+    """How a change of health reaches the pod's status. Rules: DM-154, DM-158, DM-174, DM-175"""
     watcher_retries: bool = True
     """Whether a failed registration by the watcher, or one whose success cannot be told, is tried again. Rules: DM-151, DM-179"""
     has_device_plugin_check: bool = True
@@ -150,13 +160,13 @@ class Profile:
 
     # Pod resources
     pod_resources_rate_limited: bool = True
-    """Rules: PR-6"""
+    """Whether the server takes at most 100 calls a second. Rules: PR-6"""
     pod_resources_get: bool = True
     """Whether v1 `Get` is answered. Rules: PR-7"""
     pod_resources_allocatable: bool = True
     """Whether v1 `GetAllocatableResources` is answered. Rules: PR-20, DM-164"""
     allocatable_lists_unhealthy: bool = False
-    """Rules: PR-26, DM-164, DM-166"""
+    """Whether `GetAllocatableResources` lists unhealthy devices, too. Rules: PR-26, DM-164, DM-166"""
     list_shows_active_pods_only: bool = True
     """Otherwise v1 `List` shows every pod that the kubelet knows. Rules: PR-7, PR-11"""
 
