@@ -14,11 +14,15 @@ from kubelet_sim.core.choice import choosing
 from kubelet_sim.core.effects import CallAllocate, Walk, WriteCheckpoint, ask
 from kubelet_sim.core.endpoint import Endpoint, live_client
 from kubelet_sim.core.reclaim import reclaim
+from kubelet_sim.core.sidecars import kind_for_reuse
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import AllocationFailed, CheckpointNotWritten, PluginFault
-from kubelet_sim.model.ids import NO_NUMA_NODE, DeviceID, NumaNode, ResourceName
+from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerResponse
+
+_EMPTY_ANSWER = "&AllocateResponse{ContainerResponses:[]*ContainerAllocateResponse{},}"
+"""How the older protobuf library of the kubelet prints an empty answer. Rules: DM-99, DM-177"""
 
 
 def allocating(context: Context, pod: Pod, container: Container) -> Walk[None]:
@@ -36,7 +40,8 @@ def allocating(context: Context, pod: Pod, container: Container) -> Walk[None]:
     state = context.state
     state.reuse.begin(pod.uid)
     yield from _allocating_limits(context, pod, container)
-    state.reuse.settle(container.kind, state.books.of_container(pod.uid, container.name))
+    kind = kind_for_reuse(context.profile, container)
+    state.reuse.settle(kind, state.books.of_container(pod.uid, container.name))
 
 
 def _allocating_limits(context: Context, pod: Pod, container: Container) -> Walk[None]:
@@ -44,11 +49,14 @@ def _allocating_limits(context: Context, pod: Pod, container: Container) -> Walk
 
     What was done for an earlier resource stays done when a later one fails (DM-101).
 
-    Rules: DM-82, DM-83, DM-84, DM-89, DM-100, DM-101
+    Rules: DM-82, DM-83, DM-84, DM-85, DM-89, DM-100, DM-101
     Follows: allocateContainerResources
     """
     has_reclaimed = has_allocated = False
     for name in context.order.arrange("DM-89", container.limits):
+        if context.profile.skips_claimed_limits and name in container.claimed:
+            context.say("DM-85", pod.key, f"{container.name} has {name} by a resource claim: not allocated here")
+            continue
         if not context.state.is_device_plugin_resource(name):
             continue
         if not has_reclaimed:
@@ -89,7 +97,8 @@ def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[Device
         context.warn(
             "DM-99 DM-102", endpoint.resource, "no container response: newly chosen ids stay in use, unrecorded"
         )
-        raise AllocationFailed("no containers return in allocation response ", rule="DM-99")
+        shown = "" if context.profile.no_response_text_is_empty else _EMPTY_ANSWER
+        raise AllocationFailed(f"no containers return in allocation response {shown}", rule="DM-99")
     if len(answer.responses) > 1:
         context.warn(
             "DM-99", endpoint.resource, f"{len(answer.responses)} container responses; all but the first are ignored"
@@ -118,16 +127,20 @@ def _record(
 def _by_numa(
     context: Context, resource: ResourceName, chosen: Iterable[DeviceID]
 ) -> dict[NumaNode, tuple[DeviceID, ...]]:
-    """Ids by NUMA node; a device that is not listed any more is one without topology. Rules: DM-59, DM-100, TM-68"""
+    """Ids by NUMA node; a device that is not listed any more is one without topology.
+
+    Rules: DM-59, DM-100, DM-163, DM-166, TM-68
+    """
     listed = context.state.devices.get(resource, {})
+    nowhere = NumaNode(context.profile.numa_node_of_no_topology)
     groups: dict[NumaNode, list[DeviceID]] = {}
     for device_id in chosen:
         device = listed.get(device_id)
         if device is None:
-            context.warn(
-                "DM-59", resource, "a chosen device vanished during the call: a kubelet of this version crashes here"
-            )
-        for node in (device.numa_nodes if device else ()) or (NO_NUMA_NODE,):
+            crashes = context.profile.vanished_device_crashes
+            what = "a kubelet of this version crashes here" if crashes else "it is recorded as one without topology"
+            context.warn("DM-59", resource, f"a chosen device vanished during the call: {what}")
+        for node in (device.numa_nodes if device else ()) or (nowhere,):
             groups.setdefault(node, []).append(device_id)
     return {node: tuple(ids) for node, ids in groups.items()}
 

@@ -12,6 +12,7 @@ Rules: CP-11, CP-12, CP-13, DM-141, DM-142, DM-144
 from __future__ import annotations
 
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from attrs import define, field, frozen
 
 from kubelet_sim.core.checkpoint_text import checksum, without_surrogates
 from kubelet_sim.core.go_text import quoted
-from kubelet_sim.errors import CheckpointCorrupt, CheckpointUnreadable
+from kubelet_sim.errors import CheckpointCorrupt, CheckpointError, CheckpointUnreadable
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
 _Key = TypeVar("_Key", int, str)
@@ -36,26 +37,41 @@ _SHOWN_LENGTH = 60
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
-def decode(data: bytes) -> CheckpointDocument:
+def decode(data: bytes, *, reads_before_1_20: bool = False) -> CheckpointDocument:
     """The document of a whole file, its checksum verified. Raises `CheckpointUnreadable` or `CheckpointCorrupt`.
 
-    Rules: CP-12, CP-13, DM-141
+    Args:
+        data: the file.
+        reads_before_1_20: whether a file that cannot be read is tried once more as one of a kubelet before 1.20, whose
+            devices come to stand under NUMA node 0. The error is that of the first try.
+
+    Rules: CP-12, CP-13, DM-141, DM-144, DM-165
     """
-    document, stored = parse(data)
-    computed = checksum(document)
+    try:
+        return _decoded(data)
+    except CheckpointError:
+        if reads_before_1_20:
+            with contextlib.suppress(CheckpointError):
+                return _decoded(data, is_before_1_20=True)
+        raise
+
+
+def _decoded(data: bytes, *, is_before_1_20: bool = False) -> CheckpointDocument:
+    document, stored = parse(data, is_before_1_20=is_before_1_20)
+    computed = checksum(document, is_before_1_20=is_before_1_20)
     if stored != computed:
         raise CheckpointCorrupt(stored=stored, computed=computed)
     return document
 
 
-def parse(data: bytes) -> tuple[CheckpointDocument, int]:
+def parse(data: bytes, *, is_before_1_20: bool = False) -> tuple[CheckpointDocument, int]:
     """The document of a file and the checksum stored with it, 0 if there is none; whether it fits is not asked.
 
     Raises `CheckpointUnreadable`.
 
-    Rules: CP-12, DM-142
+    Rules: CP-12, DM-142, DM-144
     """
-    file = _File()
+    file = _File(is_before_1_20)
     _members(_json(data), "the file", {"data": file.read_data, "checksum": file.read_checksum})
     entries = None if file.entries is None else tuple(file.entries)
     return CheckpointDocument(entries, file.registered), file.checksum
@@ -79,6 +95,7 @@ class _Object:
 class _File:
     """What has been read so far. Lists and maps begin empty, not null; a null member makes them so."""
 
+    is_before_1_20: bool = False
     entries: list[CheckpointEntry] | None = field(factory=list)
     registered: dict[str, tuple[str, ...] | None] | None = field(factory=dict)
     checksum: int = 0
@@ -92,7 +109,8 @@ class _File:
 
     def _read_entries(self, value: Any, path: str) -> None:
         items = _list_or_null(value, path)
-        self.entries = None if items is None else [_entry(item, f"{path}[{i}]") for i, item in enumerate(items)]
+        old = self.is_before_1_20
+        self.entries = None if items is None else [_entry(item, f"{path}[{i}]", old) for i, item in enumerate(items)]
 
     def _read_registered(self, value: Any, path: str) -> None:
         self.registered = _lists(value, path, without_surrogates, self.registered)
@@ -120,17 +138,22 @@ class _Entry:
     def read_devices(self, value: Any, path: str) -> None:
         self.devices = _lists(value, path, lambda key: _numa_node(key, path), self.devices)
 
+    def read_plain_devices(self, value: Any, path: str) -> None:
+        """One list, as before 1.20. Rules: DM-144"""
+        ids = _list_or_null(value, path)
+        self.devices = {0: None if ids is None else tuple(_text(device_id, path, "") for device_id in ids)}
+
     def read_response(self, value: Any, path: str) -> None:
         self.response = _bytes(value, path)
 
 
-def _entry(value: Any, path: str) -> CheckpointEntry:
+def _entry(value: Any, path: str, is_before_1_20: bool) -> CheckpointEntry:  # noqa: FBT001 - of a comprehension
     entry = _Entry()
     readers = {
         "poduid": entry.read_pod_uid,
         "containername": entry.read_container,
         "resourcename": entry.read_resource,
-        "deviceids": entry.read_devices,
+        "deviceids": entry.read_plain_devices if is_before_1_20 else entry.read_devices,
         "allocresp": entry.read_response,
     }
     _members(value, path, readers)

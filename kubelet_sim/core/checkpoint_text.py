@@ -27,14 +27,19 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _GO_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def dump(document: CheckpointDocument) -> str:
+def dump(document: CheckpointDocument, *, is_before_1_20: bool = False) -> str:
     """The text that is hashed: one line, strings raw, map keys sorted, everything else in the document's order.
 
     `None` and empty differ. The text is ambiguous (an id may hold a space) and cannot be parsed back.
 
-    Rules: CP-10, DM-139
+    Args:
+        document: what is hashed.
+        is_before_1_20: as kubelets before 1.20 had it, with one list of ids an entry: here that of NUMA node 0.
+
+    Rules: CP-10, DM-139, DM-140, DM-144
     """
-    entries = _NIL if document.entries is None else _list(map(entry_dump, document.entries))
+    of_entry = _entry_before_1_20 if is_before_1_20 else entry_dump
+    entries = _NIL if document.entries is None else _list(map(of_entry, document.entries))
     registered = _map(document.registered)
     return (
         "(checkpoint.checkpointData){"
@@ -44,9 +49,9 @@ def dump(document: CheckpointDocument) -> str:
     )
 
 
-def checksum(document: CheckpointDocument) -> int:
+def checksum(document: CheckpointDocument, *, is_before_1_20: bool = False) -> int:
     """FNV-1a, 32 bits, over the UTF-8 bytes of the dump. Rules: CP-9, DM-139, DM-140"""
-    return int(fnv1a_32(as_bytes(dump(document))))
+    return int(fnv1a_32(as_bytes(dump(document, is_before_1_20=is_before_1_20))))
 
 
 def encode(document: CheckpointDocument) -> bytes:
@@ -82,13 +87,21 @@ def without_surrogates(text: str) -> str:
 
 def entry_dump(entry: CheckpointEntry) -> str:
     """What the dump has of one entry. Rules: CP-10"""
+    return _entry_with(entry, f"(checkpoint.DevicesPerNUMA){_map(entry.devices)}")
+
+
+def _entry_before_1_20(entry: CheckpointEntry) -> str:
+    return _entry_with(entry, f"([]string){list_dump((entry.devices or {}).get(0))}")
+
+
+def _entry_with(entry: CheckpointEntry, devices: str) -> str:
     response = _NIL if entry.allocate_response is None else _list(map(str, entry.allocate_response))
     return (
         "{"
         f"PodUID:(string){entry.pod_uid} "
         f"ContainerName:(string){entry.container} "
         f"ResourceName:(string){entry.resource} "
-        f"DeviceIDs:(checkpoint.DevicesPerNUMA){_map(entry.devices)} "
+        f"DeviceIDs:{devices} "
         f"AllocResp:([]uint8){response}"
         "}"
     )

@@ -14,9 +14,11 @@ from kubelet_sim.core.affinity import Split, partition
 from kubelet_sim.core.effects import CallGetPreferredAllocation, Walk, ask
 from kubelet_sim.core.endpoint import live_client
 from kubelet_sim.core.go_text import quoted
+from kubelet_sim.core.running import ran_at_start
 from kubelet_sim.core.state import Context
+from kubelet_sim.core.topology.masks import Mask
 from kubelet_sim.errors import AllocationFailed, RpcFailed
-from kubelet_sim.model.ids import DeviceID, ResourceName
+from kubelet_sim.model.ids import NO_NUMA_NODE, DeviceID, ResourceName
 from kubelet_sim.model.pod import Container, Pod
 
 
@@ -46,7 +48,7 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
     Raises:
         AllocationFailed: with one of the texts of DM-79.
 
-    Rules: DM-58, DM-84, DM-90, DM-111, DM-113, TM-61, TM-62, TM-63
+    Rules: DM-58, DM-84, DM-90, DM-111, DM-113, DM-163, DM-168, TM-61, TM-62, TM-63
     Follows: devicesToAllocate
     """
     state, required = context.state, container.limits[resource].value
@@ -57,12 +59,14 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
         who = f"pod {quoted(pod.uid)} container {quoted(container.name)}"
         text = f"{who} changed request for resource {quoted(resource)} from {len(have)} to {required}"
         raise AllocationFailed(text, rule="DM-90")
-    if not state.sources_ready and (pod.uid, container.name) in state.running_at_start:
+    spares = context.profile.spares_running_containers and not state.sources_ready
+    if spares and ran_at_start(context, pod.uid, container.name):
         context.say(
             "DM-90 DM-110", pod.key, f"{container.name} was running when the kubelet started: nothing to allocate"
         )
         return ()
-    _check_health(context, resource, have)
+    if needed or context.profile.checks_device_health:  # Before, a container with all it needs was let through unseen.
+        _check_health(context, resource, have)
     if needed == 0:
         context.say("DM-90 DM-112", pod.key, f"{container.name} has its devices of {resource} already: no call")
         return ()
@@ -84,10 +88,12 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
 
 
 def _check_health(context: Context, resource: ResourceName, have: frozenset[DeviceID]) -> None:
-    """Checks (3) to (5) of DM-90."""
+    """Checks (3) to (5) of DM-90; before patches of 1.25 there was only the first of them. Rules: DM-90, DM-163, DM-168"""
     healthy = context.state.healthy.get(resource)
     if healthy is None:
-        raise AllocationFailed(f"cannot allocate unregistered device {resource}", rule="DM-90")
+        raise AllocationFailed(f"{context.profile.unregistered_text} {resource}", rule="DM-90")
+    if not context.profile.checks_device_health:
+        return
     if not healthy:
         text = f"no healthy devices present; cannot allocate unhealthy devices {resource}"
         raise AllocationFailed(text, rule="DM-90")
@@ -109,7 +115,7 @@ def _taking_free_ones(
         requested = f"Requested: {taking.needed}, Available: {len(available)}"
         raise AllocationFailed(f"requested number of devices unavailable for {resource}. {requested}", rule="DM-90")
     affinity = state.affinities.of(pod.uid, container.name).mask
-    split = partition(available, state.devices.get(resource, {}), affinity)
+    split = _split(context, resource, available, affinity)
     if taking.needed < len(split.aligned):
         offered = split.aligned.union(taking.taken)
         preferred = yield from _asking_preference(context, resource, offered, taking, required)
@@ -163,11 +169,26 @@ def _asking_preference(
             context.warn("DM-96 DM-102", resource, text)
         text = f"device plugin GetPreferredAllocation rpc failed with err: {failure}"
         raise AllocationFailed(text, rule="DM-96") from failure
+    if context.profile.recount_while_asked_crashes and resource not in context.state.books.in_use:
+        text = "devices were recounted while the plugin was asked: a kubelet of this version crashes here"
+        context.warn("DM-97 DM-173", resource, text)
     ignored = frozenset(answer) - available
     if ignored:
         shown = ", ".join(arrange("DM-95", ignored))
         context.warn("DM-95", resource, f"the plugin prefers ids that were not offered, which are ignored: {shown}")
     return frozenset(answer)
+
+
+def _split(context: Context, resource: ResourceName, available: frozenset[DeviceID], affinity: Mask | None) -> Split:
+    """The split by affinity; before 1.23 each device was filed under one of its nodes, in an open order.
+
+    Rules: DM-91, DM-166, DM-169
+    """
+    listed, profile = context.state.devices.get(resource, {}), context.profile
+    if profile.any_matching_node_aligns:
+        return partition(available, listed, affinity)
+    nodes = {node for device in available if device in listed for node in listed[device].numa_nodes}
+    return partition(available, listed, affinity, filed=context.order.arrange("DM-166", {*nodes, NO_NUMA_NODE}))
 
 
 def _told(split: Split, available: frozenset[DeviceID]) -> str:

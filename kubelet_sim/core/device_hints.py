@@ -79,10 +79,10 @@ def _resource_hints(
     held: frozenset[DeviceID],
     reusable: frozenset[DeviceID],
 ) -> Sequence[Hint] | None:
-    """`None`: no device has a node. Empty: impossible. Rules: DM-119, TM-55, TM-57"""
+    """`None`: no device has a node. Empty: impossible. Rules: DM-119, DM-169, TM-55, TM-57"""
     state = context.state
     listed = state.devices.get(resource, {})
-    if not has_topology(listed.values()):
+    if not has_topology(listed.values(), empty_counts=context.profile.empty_topology_is_impossible):
         return None
     if held:
         if len(held) != count:
@@ -126,8 +126,13 @@ def _generated(context: Context, resource: ResourceName, count: int, pool: _Pool
 
 
 def _candidate_nodes(context: Context, devices: Iterable[Device]) -> Sequence[int]:
-    """Nodes with a device of the resource that the kubelet knows; if there is none, all that it knows. Rules: TM-56"""
+    """Nodes with a device of the resource that the kubelet knows; if there is none, or before 1.35, all that it knows.
+
+    Rules: DM-120, DM-178, TM-56
+    """
     known = context.numa_nodes
+    if not context.profile.hints_on_device_nodes_only:
+        return known
     hosting = {node for device in devices for node in device.numa_nodes}
     return sorted(node for node in known if node in hosting) or known
 
@@ -147,5 +152,6 @@ def _warn_of_vanished(
     """Such a device counts as one without nodes; a kubelet since 1.34 crashes. Rules: DM-59, TM-58"""
     vanished = ids - listed.keys()
     if vanished:
-        text = f"{len(vanished)} devices that are not listed any more: a kubelet of this version crashes here"
-        context.warn("DM-59 TM-58", resource, text)
+        crashes = context.profile.vanished_device_crashes
+        what = "a kubelet of this version crashes here" if crashes else "they count as devices without topology"
+        context.warn("DM-59 TM-58", resource, f"{len(vanished)} devices that are not listed any more: {what}")

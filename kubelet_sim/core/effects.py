@@ -35,6 +35,11 @@ def ask(effect: Effect[T]) -> Generator[Effect[T], T, T]:
 
 
 @frozen
+class AnswerCaller(Effect[None]):
+    """Let whoever waits for the walk go; the rest of it is done without them. Rules: DM-163"""
+
+
+@frozen
 class Dial(Effect[None]):
     """Connect to the plugin's socket, waiting at most 10 s. Raises `DialFailed`. Rules: DM-40"""
 

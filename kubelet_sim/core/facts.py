@@ -108,9 +108,12 @@ class ReclaimAsked(Fact[None]):
 
 @frozen
 class RuntimeListed(Fact[None]):
-    """The containers that the runtime reports running, once, at the start. Rules: DM-6, DM-7"""
+    """The containers that the runtime reports, once, at the start. Rules: DM-6, DM-7"""
 
     running: frozenset[tuple[PodUID, ContainerName]]
+    """Those of which one runs."""
+    containers: tuple[tuple[PodUID, ContainerName, bool], ...] = ()
+    """Every one in any state, and whether it runs; where it is left out, there are only those that run. Rules: DM-110"""
 
 
 @frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kubelet_sim.core.clients import resource_of_key
 from kubelet_sim.core.endpoint import EndpointState
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import InvariantError
@@ -66,9 +67,9 @@ def _every_healthy_device_was_listed(state: State) -> Iterator[str]:
 
 def _a_client_in_the_table_serves_that_name(state: State) -> Iterator[str]:
     """Rules: DM-26"""
-    for resource, client in state.clients.items():
-        if state.resource_of.get(client) != resource:
-            yield f"client {client} stands under {resource}"
+    for key, client in state.clients.items():
+        if state.resource_of.get(client) != resource_of_key(key):
+            yield f"client {client} stands under {key}"
 
 
 def _an_endpoint_has_its_parts(state: State) -> Iterator[str]:

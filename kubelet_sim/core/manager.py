@@ -30,6 +30,8 @@ from kubelet_sim.core.ports import Journal, Order, Sorted
 from kubelet_sim.core.preparation import preparing
 from kubelet_sim.core.reclaim import reclaim
 from kubelet_sim.core.registration import registering
+from kubelet_sim.core.running import runtime_listed
+from kubelet_sim.core.sidecars import as_known
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology.settings import merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
@@ -110,7 +112,7 @@ class DeviceManager:
             case CheckpointRestored():
                 return checkpoint_restored(self.context, fact)
             case PodActivated(pod):
-                self.state.active_pods[pod.uid] = pod
+                self.state.active_pods[pod.uid] = as_known(self.context.profile, pod)
             case PodDeactivated(uid):
                 self.state.active_pods.pop(uid, None)
             case ContainersRemoved(pod):
@@ -119,8 +121,8 @@ class DeviceManager:
                 self.state.sources_ready = ready
             case ReclaimAsked():
                 reclaim(self.context)
-            case RuntimeListed(running):
-                self.state.running_at_start = running
+            case RuntimeListed():
+                runtime_listed(self.state, fact)
             case _:
                 raise UsageError(f"{fact!r} is no fact that a device manager knows")
         return Applied(None)
@@ -152,8 +154,9 @@ class DeviceManager:
 
     def admit(self, pod: Pod) -> Walk[Admission]:
         """See `admitting`."""
-        return admitting(self.context, pod, self._further)
+        return admitting(self.context, as_known(self.context.profile, pod), self._further)
 
     def prepare(self, pod: Pod, container: Container) -> Walk[ContainerSpec | None]:
         """See `preparing`."""
-        return preparing(self.context, pod, container)
+        known = as_known(self.context.profile, pod)
+        return preparing(self.context, known, known.container(container.name) or container)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
+
+from attrs import evolve
 
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
@@ -13,6 +15,7 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.resource_name import is_extended_resource_name
+from kubelet_sim.profiles import Profile
 
 _Amounts = dict[str, int]
 
@@ -21,16 +24,13 @@ def fits(context: Context, pod: Pod) -> Admission:
     """Hold the pod against the node as last computed, which may be ten seconds old.
 
     Requests for extended resources that the node does not list are dropped: such a pod runs without the device (DM-81).
+    Up to 1.30 those of init containers are not. Requests that a claim serves are dropped since 1.36.
 
-    Rules: DM-65, DM-72, DM-80, DM-81
+    Rules: DM-65, DM-72, DM-80, DM-81, DM-174, DM-179
     Follows: predicateAdmitHandler.Admit, removeMissingExtendedResources, fitsRequest
     """
     allocatable = _allocatable(context, pod.uid)
-    wanted = {
-        name: amount
-        for name, amount in requested(pod).items()
-        if name in allocatable or not is_extended_resource_name(name)
-    }
+    wanted = requested(_without_dropped(context.profile, pod, allocatable))
     others = [other for uid, other in context.state.active_pods.items() if uid != pod.uid]
     used = _used(others)
     if len(others) + 1 > allocatable.get("pods", 0):
@@ -40,6 +40,26 @@ def fits(context: Context, pod: Pod) -> Admission:
         if wanted[name] > room:
             return _shortage(name, wanted[name], used.get(name, 0), allocatable.get(name, 0))
     return Admitted()
+
+
+def _without_dropped(profile: Profile, pod: Pod, listed: Collection[str]) -> Pod:
+    """The pod without the requests that do not count. Rules: DM-80, DM-174, DM-179"""
+
+    def counts(container: Container, name: str, *, is_dropped: bool) -> bool:
+        if profile.predicates_skip_claimed and name in container.claimed:
+            return False
+        return not is_dropped or name in listed or not is_extended_resource_name(name)
+
+    def counted(container: Container, *, is_dropped: bool) -> Container:
+        kept = {name: q for name, q in container.requests.items() if counts(container, name, is_dropped=is_dropped)}
+        return evolve(container, requests=kept)
+
+    for_init = profile.unlisted_resources_dropped_for_init
+    return evolve(
+        pod,
+        init_containers=tuple(counted(container, is_dropped=for_init) for container in pod.init_containers),
+        containers=tuple(counted(container, is_dropped=True) for container in pod.containers),
+    )
 
 
 def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:

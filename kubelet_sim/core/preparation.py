@@ -17,22 +17,26 @@ def preparing(context: Context, pod: Pod, container: Container) -> Walk[Containe
     """The container spec from the cached responses, healthy devices or not; `None` if the container has no record.
 
     Every plugin that wants it gets PreStartContainer first, at every creation. A resource without a record is allocated
-    now, as long as the pod is active: it was not known when the pod was admitted. A limit of 0 is skipped (DM-84).
+    now, as long as the pod is active: it was not known when the pod was admitted. A limit of 0 is skipped (DM-84). Earlier
+    releases are less choosy in both. That a claim serves a limit makes no difference here (DM-85).
 
     Raises:
         PreparationFailed: the container is not created for now; the pod stays (DM-104).
 
-    Rules: DM-84, DM-103, DM-105, DM-106, DM-107, DM-123, DM-134
+    Rules: DM-84, DM-85, DM-103, DM-105, DM-106, DM-107, DM-123, DM-134, DM-163, DM-164, DM-167
     Follows: GetDeviceRunContainerOptions
     """
-    state = context.state
+    state, profile = context.state, context.profile
     is_incomplete = False
     for name in context.order.arrange("DM-103", container.limits):
         resource = ResourceName(name)
-        if not state.is_device_plugin_resource(resource) or not container.limits[resource].value:
+        if not state.is_device_plugin_resource(resource):
+            continue
+        if not container.limits[resource].value and not profile.zero_limit_matters_at_creation:
             continue
         yield from _starting(context, pod, container, resource)
-        if pod.uid in state.active_pods and state.books.record(pod.uid, container.name, resource) is None:
+        may_be_late = pod.uid in state.active_pods or not profile.late_allocation_for_active_only
+        if may_be_late and state.books.record(pod.uid, container.name, resource) is None:
             is_incomplete = True
     if is_incomplete:
         yield from _allocating_late(context, pod, container)

@@ -1,4 +1,4 @@
-"""A plugin registers: a walk, since its socket has to be dialled and its options asked for before Register is answered.
+"""A plugin registers: a walk, since its socket has to be dialled and, as a rule, its options asked for before the answer.
 
 Concurrent registrations run through here side by side without a lock, as in the kubelet; that two of one name can get in
 each other's way is part of the contract (DM-35, DM-38).
@@ -6,8 +6,9 @@ each other's way is part of the contract (DM-35, DM-38).
 
 from __future__ import annotations
 
+from kubelet_sim.core import clients
 from kubelet_sim.core import endpoint as endpoints
-from kubelet_sim.core.effects import CallGetDevicePluginOptions, Dial, OpenListAndWatch, Walk, ask
+from kubelet_sim.core.effects import AnswerCaller, CallGetDevicePluginOptions, Dial, OpenListAndWatch, Walk, ask
 from kubelet_sim.core.go_text import quoted
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import DialFailed, RegistrationRefused, RpcFailed
@@ -19,12 +20,13 @@ from kubelet_sim.model.resource_name import is_extended_resource_name
 def registering(context: Context, request: Registration) -> Walk[ClientID]:
     """Process one Register call; answers with the new client once the plugin's options are known.
 
-    The options in the request and the socket name are not looked at (DM-25, DM-28).
+    The socket name is not looked at (DM-25), nor are the options in the request since 1.25. Kubelets before that let the
+    caller go before they dial, and nobody hears of a plugin that they do not reach.
 
     Raises:
         RegistrationRefused: with the text for the plugin; every refusal has the same gRPC code (DM-29).
 
-    Rules: DM-20, DM-21, DM-22, DM-23, DM-27, DM-31, DM-37
+    Rules: DM-20, DM-21, DM-22, DM-23, DM-27, DM-28, DM-31, DM-37, DM-163, DM-168
     Follows: Register
     """
     context.say("DM-21", request.resource, f"Register: version {request.version}, socket {request.socket_name}")
@@ -33,13 +35,25 @@ def registering(context: Context, request: Registration) -> Walk[ClientID]:
     if refusal is not None:
         context.warn(refusal.rule, request.resource, f"Register refused: {refusal.text}")
         raise refusal
-    return (yield from connecting(context, request.resource, SocketName(request.socket_name), "Register"))
+    profile = context.profile
+    if not profile.register_waits_for_plugin:
+        yield from ask(AnswerCaller())
+    how = "Register" if profile.register_waits_for_plugin else "Register was answered already, but the plugin is"
+    options = (request.options or PluginOptions()) if profile.options_from_request else None
+    return (yield from connecting(context, request.resource, SocketName(request.socket_name), how, options))
 
 
-def connecting(context: Context, resource: ResourceName, socket: PluginSocket, how: str) -> Walk[ClientID]:
+def connecting(
+    context: Context, resource: ResourceName, socket: PluginSocket, how: str, options: PluginOptions | None = None
+) -> Walk[ClientID]:
     """Make the plugin on that socket the resource's; answers with the new client once its options are known.
 
-    `how` it came is told if that fails.
+    Args:
+        context: of the device manager.
+        resource: what the plugin serves.
+        socket: where it serves.
+        how: how it came, told if it is refused.
+        options: what it wants to be asked; `None`: that has to be asked first.
 
     Raises:
         RegistrationRefused: it could not be dialled, or asked for its options.
@@ -47,9 +61,9 @@ def connecting(context: Context, resource: ResourceName, socket: PluginSocket, h
     Rules: DM-26
     Follows: connectClient
     """
-    client = _new_client(context, resource)
-    options = yield from _options(context, Dial(client, resource, socket), how)
-    _connect(context, client, resource, options)
+    client = clients.entered(context, resource, socket)
+    asked = yield from _options(context, Dial(client, resource, socket), how, options)
+    _connect(context, client, resource, asked)
     context.state.streams.add(client)
     yield from ask(OpenListAndWatch(client))
     return client
@@ -65,44 +79,22 @@ def _refusal(request: Registration) -> RegistrationRefused | None:
     return None
 
 
-def _new_client(context: Context, resource: ResourceName) -> ClientID:
-    """A client of its own for this registration, in the table in place of an earlier one, which is left as it is."""
-    state = context.state
-    client = ClientID(state.next_client)
-    state.next_client += 1
-    state.resource_of[client] = resource
-    earlier = state.clients.get(resource)
-    state.clients[resource] = client
-    if earlier is not None:
-        context.warn(
-            "DM-31 DM-32 DM-33",
-            resource,
-            f"client {client} replaces client {earlier}, whose stream goes on; when that one ends, the newer is cut off",
-        )
-    return client
-
-
-def _options(context: Context, dial: Dial, how: str) -> Walk[PluginOptions]:
+def _options(context: Context, dial: Dial, how: str, given: PluginOptions | None) -> Walk[PluginOptions]:
+    """Dial, and learn what the plugin wants to be asked. Rules: DM-26, DM-28, DM-163"""
     client, resource = dial.client, dial.resource
     try:
         yield from ask(dial)
+        if given is not None:
+            return given
         return (yield from ask(CallGetDevicePluginOptions(client)))
     except DialFailed as failure:
         text, rule = f"failed to dial device plugin: {failure}", "DM-40"
     except RpcFailed as failure:
         # The connection that was made stays open: nobody closes it. Rules: DM-36
         text, rule = f"failed to get device plugin options: {failure}", "DM-29"
-    _forget_client(context, client, resource)
-    context.state.forget_client(client)
+    clients.failed(context, client)
     context.warn(rule, resource, f"{how} refused: {text}")
     raise RegistrationRefused(text, rule=rule)
-
-
-def _forget_client(context: Context, client: ClientID, resource: ResourceName) -> None:
-    """Remove the entry of that name, whatever client it is by now. Rules: DM-26, DM-35, DM-38"""
-    removed = context.state.clients.pop(resource, None)
-    if removed not in (None, client):
-        context.warn("DM-35 DM-38", resource, f"client {client} failed and took the entry of client {removed} with it")
 
 
 def _connect(context: Context, client: ClientID, resource: ResourceName, options: PluginOptions) -> None:

@@ -22,6 +22,7 @@ from kubelet_sim.core.topology.settings import NO_ALIGNMENT, Merger, merger
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
+from kubelet_sim.model.plugin import PluginSocket
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import Profile
@@ -32,10 +33,12 @@ from kubelet_sim.transcript import Decision, Json, Level
 class State:
     """The tables."""
 
-    clients: dict[ResourceName, ClientID] = field(factory=dict)
-    """At most one client a resource: whom the end of *any* stream of that resource disconnects. Rules: DM-26, DM-33"""
+    clients: dict[ResourceName | tuple[ResourceName, PluginSocket], ClientID] = field(factory=dict)
+    """Whom the end of a stream disconnects: see `core.clients`, which alone changes it. Rules: DM-26, DM-33, DM-180"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
     """Clients that register, have a stream, or are an endpoint's; those that are over are forgotten."""
+    socket_of: dict[ClientID, PluginSocket] = field(factory=dict)
+    """The socket of each of them, as the plugin named it."""
     streams: set[ClientID] = field(factory=set)
     """Clients whose ListAndWatch stream is open."""
     endpoints: dict[ResourceName, Endpoint] = field(factory=dict)
@@ -49,6 +52,8 @@ class State:
     """Pods whose devices are safe from reclaim, the pod in admission included. Rules: DM-116, DM-117"""
     running_at_start: frozenset[tuple[PodUID, ContainerName]] = frozenset()
     """What the runtime reported running when this kubelet started; never refreshed. Rules: DM-7, DM-110"""
+    containers_at_start: dict[tuple[PodUID, ContainerName], tuple[bool, ...]] = field(factory=dict)
+    """Of every container that it reported, by name, whether it ran: there are several of one that has restarted."""
     sources_ready: bool = False
     node: NodeObject = field(factory=NodeObject)
     """As last computed; predicates look at it. Rules: DM-64, DM-80"""
@@ -68,6 +73,7 @@ class State:
         endpoint = self.endpoints.get(resource) if resource is not None else None
         if endpoint is None or endpoint.client != client:
             self.resource_of.pop(client, None)
+            self.socket_of.pop(client, None)
 
     def is_device_plugin_resource(self, name: str) -> bool:
         """Whether the device manager handles a limit of that name at all. Rules: DM-83"""

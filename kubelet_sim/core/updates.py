@@ -5,6 +5,7 @@ The message handler does not ask whether the stream is the current one: the last
 
 from __future__ import annotations
 
+from kubelet_sim.core import clients
 from kubelet_sim.core import endpoint as endpoints
 from kubelet_sim.core.checkpoint import compose
 from kubelet_sim.core.effects import CloseConnection, NotifyPodHealth, WriteCheckpoint
@@ -46,18 +47,18 @@ def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
 
 
 def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
-    """Disconnect the *current* client of the stream's resource, which need not be the stream's own (DM-33).
+    """Disconnect whom the table has for the stream, which need not be the stream's own client (DM-33).
 
-    If the table has none, nothing happens at all: the devices stay healthy, the endpoint live (DM-35).
+    If it has none, nothing happens at all: the devices stay healthy, the endpoint live (DM-35).
 
-    Rules: DM-33, DM-34, DM-35, DM-42, DM-43, DM-44, DM-45
+    Rules: DM-33, DM-34, DM-35, DM-42, DM-43, DM-44, DM-45, DM-163, DM-180
     Follows: runClient, disconnectClient, PluginDisconnected
     """
     state, resource = context.state, _resource_of(context, fact.client)
     state.streams.remove(fact.client)
     how = "normally" if fact.error is None else f"with {fact.error}"
     context.say("DM-42", resource, f"ListAndWatch of client {fact.client} ended {how}; it is not opened again")
-    current = state.clients.pop(resource, None)
+    current = clients.taken_at_the_end_of(context, fact.client)
     if current is None:
         state.forget_client(fact.client)
         context.say(
@@ -66,25 +67,34 @@ def stream_ended(context: Context, fact: StreamEnded) -> Applied[None]:
         return Applied(None)
     if current != fact.client:
         context.warn("DM-33", resource, f"the end of client {fact.client} disconnects client {current}, the newer one")
-    disconnected(context, resource, fact.at_s)
+    disconnected(context, resource, current, fact.at_s)
     state.forget_client(fact.client)
     return Applied(None, (CloseConnection(current),))
 
 
-def disconnected(context: Context, resource: ResourceName, at_s: float) -> None:
-    """The plugin of a resource is gone: devices unhealthy, the endpoint stopped. Rules: DM-44, DM-45"""
+def disconnected(context: Context, resource: ResourceName, client: ClientID, at_s: float) -> None:
+    """A client is out of the table: with the endpoint of the resource, its devices go. Its connection is to be closed.
+
+    Rules: DM-44, DM-45, DM-163, DM-168, DM-180
+    Follows: PluginDisconnected
+    """
     state = context.state
-    _mark_unhealthy(context, resource)
     endpoint = state.endpoints.get(resource)
-    if endpoint is not None:
+    if endpoint is None:
+        if context.profile.disconnect_without_endpoint_crashes:
+            text = "a client of a resource without endpoint is disconnected: a kubelet of this version crashes here"
+            context.warn("DM-168", resource, text)
+    elif clients.disconnects_endpoint(context, client):
+        _mark_unhealthy(context, resource)
         state.endpoints[resource] = endpoints.disconnected(endpoint, at_s)
+    else:
+        text = f"client {client} is not the resource's endpoint any more: its end changes nothing for client"
+        context.say("DM-163 DM-180", resource, f"{text} {endpoint.client}")
 
 
 def _mark_unhealthy(context: Context, resource: ResourceName) -> None:
     """Move every healthy id; the device table keeps what was sent. Rules: DM-44, DM-50"""
     state = context.state
-    if resource not in state.endpoints:
-        return
     moved = state.healthy.get(resource, frozenset())
     if resource in state.healthy:
         state.healthy[resource] = frozenset()

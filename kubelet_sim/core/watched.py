@@ -6,6 +6,7 @@ that came so is like any other.
 
 from __future__ import annotations
 
+from kubelet_sim.core import clients
 from kubelet_sim.core.effects import CloseConnection, Walk
 from kubelet_sim.core.facts import Applied, WatchedPluginGone
 from kubelet_sim.core.go_text import quoted
@@ -74,14 +75,16 @@ def _refusal(info: PluginInfo, registration_socket: str) -> PluginNotValid | Non
 def watched_plugin_gone(context: Context, fact: WatchedPluginGone) -> Applied[None]:
     """Disconnect whichever client has the resource's name, also a newer one that called Register itself.
 
-    Rules: DM-44, DM-152
+    After 1.36 only the one on that socket.
+
+    Rules: DM-44, DM-152, DM-163, DM-180
     Follows: DeRegisterPlugin
     """
-    state, resource = context.state, fact.resource
+    resource = fact.resource
     context.say("DM-152", resource, f"the plugin on {fact.socket} is deregistered by the plugin watcher")
-    current = state.clients.pop(resource, None)
+    current = clients.taken_for(context, resource, fact.socket)
     if current is None:
         context.say("DM-152", resource, "no client is registered under the name, so nothing happens")
         return Applied(None)
-    disconnected(context, resource, fact.at_s)
+    disconnected(context, resource, current, fact.at_s)
     return Applied(None, (CloseConnection(current),))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kubelet_sim.manifests import fields
 from kubelet_sim.manifests.cursor import Cursor
@@ -25,6 +25,7 @@ _TEMPLATES = frozenset(
     {"CronJob", "DaemonSet", "Deployment", "Job", "PodTemplate", "ReplicaSet", "ReplicationController", "StatefulSet"}
 )
 
+_Claimed = Mapping[str, frozenset[str]]
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL = 63
 _LONGEST_NAME = 253
@@ -126,7 +127,7 @@ class _Reader:
             raise top["spec"].error("there is no spec", "Expected a mapping with containers")
         spec = top["spec"].fields(fields.SPEC)
         name = self.name(metadata)
-        init_containers, containers = self.containers(spec)
+        init_containers, containers = self.containers(spec, _claimed(top["status"]))
         return Pod(
             name=name,
             namespace=_label(metadata["namespace"], "a namespace") if metadata["namespace"].text() else "default",
@@ -155,13 +156,19 @@ class _Reader:
             raise place.error(f"{quoted(place.value)} is no pod name", hint)
         return name
 
-    def containers(self, spec: dict[str, Cursor]) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
+    def containers(
+        self, spec: dict[str, Cursor], claimed: _Claimed
+    ) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
         """The init containers and the app containers, each in order, every name once."""
         for place in spec["ephemeralContainers"].items():
             raise place.error("a new pod has no ephemeral containers", "Leave them out: they come to a running pod")
         names: set[str] = set()
-        init = tuple(self.container(place, names, ContainerKind.INIT) for place in spec["initContainers"].items())
-        apps = tuple(self.container(place, names, ContainerKind.APP) for place in spec["containers"].items())
+
+        def read(field: str, kind: ContainerKind) -> tuple[Container, ...]:
+            containers = tuple(self.container(place, names, kind) for place in spec[field].items())
+            return tuple(evolve(each, claimed=claimed.get(each.name, frozenset())) for each in containers)
+
+        init, apps = read("initContainers", ContainerKind.INIT), read("containers", ContainerKind.APP)
         if not apps:
             raise spec["containers"].error("there is no container", "Expected a list of at least one")
         return init, apps
@@ -179,6 +186,22 @@ class _Reader:
             kind = ContainerKind.SIDECAR
         limits, requests = read_resources(parts["resources"], api_checks=self.api_checks)
         return Container(ContainerName(name), kind, limits, requests)
+
+
+def _claimed(status: Cursor) -> _Claimed:
+    """Names of limits that a resource claim serves, by container; a manifest has a status when it comes from a node.
+
+    Rules: DM-85
+    """
+
+    def within(place: Cursor, name: str) -> Cursor:
+        return place.entries().get(name, Cursor(None, place.origin, (*place.path, name)))
+
+    claimed: dict[str, frozenset[str]] = {}
+    for mapping in within(within(status, "extendedResourceClaimStatus"), "requestMappings").items():
+        container, resource = within(mapping, "containerName").text(), within(mapping, "resourceName").text()
+        claimed[container] = claimed.get(container, frozenset()) | {resource}
+    return claimed
 
 
 def _check_kind(place: Cursor) -> None:

@@ -37,6 +37,8 @@ class Container:
     """By resource name, every resource, `cpu` included."""
     requests: Mapping[str, Quantity] = field(default=_NO_QUANTITIES, hash=False)
     """By resource name, with the API server's defaults: a limit without request is requested."""
+    claimed: frozenset[str] = frozenset()
+    """Names of limits that a resource claim serves, by the pod's status. Rules: DM-85"""
 
 
 @frozen

@@ -114,5 +114,6 @@ class Booting:
         if self._given_store is not None:
             return self._given_store
         if self._file_store is None:
-            self._file_store = FileCheckpointStore(layout.device_plugins)
+            reads_old = self._around.config.profile.reads_checkpoint_before_1_20
+            self._file_store = FileCheckpointStore(layout.device_plugins, reads_before_1_20=reads_old)
         return self._file_store

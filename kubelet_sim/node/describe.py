@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubelet_sim.core.effects import (
+    AnswerCaller,
     CallAllocate,
     CallGetDevicePluginOptions,
     CallGetPreferredAllocation,
@@ -74,6 +75,8 @@ def fact_text(fact: object, state: State) -> Words:
 def effect_text(effect: object, state: State) -> Words:
     """What an effect asks for."""
     match effect:
+        case AnswerCaller():
+            return _NODE, "Register is answered; the plugin is dialled afterwards", ("DM-163",)
         case Dial(client, resource, socket):
             return resource, f"client {client} dials {socket}", ("DM-26",)
         case CallGetDevicePluginOptions(client):

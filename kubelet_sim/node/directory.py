@@ -1,4 +1,4 @@
-"""The device-plugin directory: made as the kubelet makes it, and cleaned of sockets as a starting kubelet does.
+"""The device-plugin directory: made as the kubelet makes it, and cleaned as a starting kubelet does.
 
 Which directory that is, and whether we may touch it at all, is decided in `root`.
 """
@@ -12,8 +12,10 @@ from pathlib import Path
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.plugin import CHECKPOINT_NAME
 from kubelet_sim.node.os_errors import os_error_text
+from kubelet_sim.profiles import Sweep
 
 _DIRECTORY_MODE = 0o755
+DEPRECATION_NAME = "DEPRECATION"
 
 
 def make_directory(directory: Path) -> list[Path]:
@@ -37,26 +39,25 @@ def make_directory(directory: Path) -> list[Path]:
     return made
 
 
-def clean_directory(directory: Path) -> tuple[str, ...]:
-    """Remove the sockets that lie directly in the directory and return their names, sorted.
+def clean_directory(directory: Path, sweep: Sweep = Sweep.SOCKETS) -> tuple[str, ...]:
+    """Remove what a starting kubelet removes, of what lies directly in the directory; returns the names, sorted.
 
-    A symbolic link counts as what it leads to, and it is the link that is removed. The checkpoint stays, whatever it
-    is. The kubelet visits the entries in no fixed order, here they are visited sorted: a link to a socket of the same
+    Mostly that is sockets. A symbolic link counts as what it leads to, unless the sweep says otherwise, and it is the link
+    that is removed. The checkpoint stays, whatever it is. The kubelet visits the entries in no fixed order, here they are visited sorted: a link to a socket of the same
     directory goes with it if its name comes first, and is left dangling otherwise.
 
     Raises `TransportError` in the kubelet's words if the directory cannot be listed, or, after all entries were
-    visited, if a socket could not be removed; several such errors stand in one pair of brackets.
+    visited, if something could not be removed; several such errors stand in one pair of brackets.
 
-    Nothing is made here, no `DEPRECATION` file above all: plugins that look for one take its absence as a call to register.
-    Sockets in sub-directories and elsewhere stay, so a plugin with one there need only register again.
+    Nothing is made here. Sockets in sub-directories and elsewhere stay, so a plugin with one there need only register again.
 
-    Rules: DM-8, DM-9, DM-15, DM-18, DM-212, CP-4
+    Rules: DM-8, DM-9, DM-18, DM-163, DM-164, DM-174, DM-176, DM-212, CP-4
     Follows: CleanupPluginDirectory
     """
     removed, failures = [], []
     for name in _names(directory):
         path = directory / name
-        if name == CHECKPOINT_NAME or not _is_socket(path):
+        if name == CHECKPOINT_NAME or not _is_swept(path, sweep):
             continue
         try:
             path.unlink(missing_ok=True)
@@ -69,6 +70,20 @@ def clean_directory(directory: Path) -> tuple[str, ...]:
     return tuple(removed)
 
 
+def make_deprecation_file(directory: Path) -> None:
+    """Make the empty file that told plugins of the watcher up to 1.24: its absence is a call to register.
+
+    Raises `TransportError`, which a kubelet logs.
+
+    Rules: DM-15, DM-163, DM-168
+    """
+    path = directory / DEPRECATION_NAME
+    try:
+        path.write_bytes(b"")
+    except OSError as exc:
+        raise TransportError(os_error_text("open", path, exc)) from exc
+
+
 def _names(directory: Path) -> list[str]:
     try:
         return sorted(path.name for path in directory.iterdir())
@@ -78,8 +93,9 @@ def _names(directory: Path) -> list[str]:
         raise TransportError(os_error_text("open", directory, exc)) from exc
 
 
-def _is_socket(path: Path) -> bool:
+def _is_swept(path: Path, sweep: Sweep) -> bool:
     try:
-        return stat.S_ISSOCK(path.stat().st_mode)
+        mode = path.lstat().st_mode if sweep is Sweep.NOT_DIRECTORIES_UNFOLLOWED else path.stat().st_mode
+        return stat.S_ISSOCK(mode) if sweep is Sweep.SOCKETS else not stat.S_ISDIR(mode)
     except OSError:  # a dangling link, or a circle of them: the kubelet logs it and goes on
         return False

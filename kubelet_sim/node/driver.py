@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from kubelet_sim.core import clients
 from kubelet_sim.core.effects import (
+    AnswerCaller,
     CallAllocate,
     CallGetDevicePluginOptions,
     CallGetPreferredAllocation,
@@ -62,10 +64,24 @@ class Caller:
     registration_socket: str = ""
     """The path of the socket by which the plugin watcher found the plugin, if that is who waits."""
     _gone: asyncio.Event = field(factory=asyncio.Event)
+    _answered: asyncio.Event = field(factory=asyncio.Event)
 
     def leave(self) -> None:
         """The caller has hung up, or its own deadline has passed."""
         self._gone.set()
+
+    def answer(self) -> None:
+        """The caller need not wait any longer, whatever is still to come. Rules: DM-163"""
+        self._answered.set()
+
+    async def wait(self, work: asyncio.Task[Any]) -> bool:
+        """Return when the work is done or the caller was answered before; whether it is done."""
+        answered = asyncio.ensure_future(self._answered.wait())
+        try:
+            await asyncio.wait({work, answered}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answered.cancel()
+        return work.done()
 
     async def unless_gone(self, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
         """The result, or `failure` as soon as the caller leaves; the work is cancelled then."""
@@ -274,6 +290,8 @@ class Driver:
 
     async def _perform(self, effect: object, run: _Run) -> object:
         match effect:
+            case AnswerCaller():
+                run.caller.answer()
             case Dial():
                 await self._dial(effect, run.caller)
             case CallGetDevicePluginOptions(client):
@@ -355,11 +373,8 @@ class Driver:
                     await self._close(link)
 
     def _is_spent(self, link: Link) -> bool:
-        state = self._manager.state
-        endpoint = state.endpoints.get(link.resource)
-        is_known = link.client in (state.clients.get(link.resource), endpoint.client if endpoint else None)
         is_over = link.is_closed or link.has_failed or (link.was_connected and not link.has_stream)
-        return is_over and not is_known
+        return is_over and not clients.is_known(self._manager.state, link.client)
 
     async def _read(self, link: Link) -> None:
         """Read a stream to its end; every message is dealt with before the next one is taken. Rules: DM-42, DM-60"""

@@ -32,7 +32,7 @@ from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
 from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
 from kubelet_sim.core.watched import serving_socket
-from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError
+from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError, TransportError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
@@ -41,10 +41,10 @@ from kubelet_sim.model.plugin import SOCKET_NAME, PluginInfo, Registration
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
-from kubelet_sim.node.directory import clean_directory, make_directory
+from kubelet_sim.node.directory import clean_directory, make_deprecation_file, make_directory
 from kubelet_sim.node.driver import Caller, Driver, World
 from kubelet_sim.node.ports import RegistrationServers
-from kubelet_sim.profiles import V1_36, Profile
+from kubelet_sim.profiles import V1_36, Profile, Sweep
 from kubelet_sim.transcript import Level
 
 T = TypeVar("T")
@@ -92,6 +92,7 @@ class Kubelet:
     """A kubelet process of the node."""
 
     def __init__(self, setup: Setup, world: World, seams: Seams, node: NodeObject) -> None:
+        self._profile = setup.profile
         self._world = world
         self._seams = seams
         self._manager = DeviceManager(
@@ -140,8 +141,7 @@ class Kubelet:
             await self.apply(PodActivated(pod))
         await self._restore()
         make_directory(directory)
-        swept = clean_directory(directory)
-        self._note(f"directory cleaned: {len(swept)} sockets removed", "DM-8")
+        self._clean(directory)
 
     async def listen(self) -> None:
         """The second half of a start: the registration socket. No pod comes before it.
@@ -149,11 +149,32 @@ class Kubelet:
         Raises:
             TransportError: with the kubelet's words; it would exit with status 1 (DM-9).
 
-        Rules: DM-5, DM-6, DM-9, DM-20
+        Rules: DM-5, DM-6, DM-9, DM-15, DM-20
         """
         path = Path(self._world.directory) / SOCKET_NAME
         await self._server.listen(str(path))
         self._note(f"listening on {path}", "DM-11")
+        if self._profile.makes_deprecation_file:
+            self._make_deprecation_file(path.parent)
+
+    def _clean(self, directory: Path) -> None:
+        """Rules: DM-8, DM-9, DM-163, DM-168"""
+        try:
+            swept = clean_directory(directory, self._profile.sweep)
+        except TransportError as failure:
+            if self._profile.failed_sweep_is_fatal:
+                raise
+            self._note(f"the directory could not be cleaned: {failure}", "DM-163", Level.WARNING)
+        else:
+            what = "sockets" if self._profile.sweep is Sweep.SOCKETS else "entries"
+            self._note(f"directory cleaned: {len(swept)} {what} removed", "DM-8")
+
+    def _make_deprecation_file(self, directory: Path) -> None:
+        """Only logged if it fails. Rules: DM-163"""
+        try:
+            make_deprecation_file(directory)
+        except TransportError as failure:
+            self._note(f"no DEPRECATION file could be made: {failure}", "DM-163", Level.WARNING)
 
     async def add(self, part: Part) -> None:
         """Start something that ends with this process, the last one first. Raises what its start raises."""
@@ -180,14 +201,19 @@ class Kubelet:
     async def register(self, request: Registration) -> None:
         """Answer a Register call; it goes on without its caller only until it waits for the plugin (DM-30).
 
-        Rules: DM-20, DM-38, DM-39
+        Up to 1.34 it goes on in any case, up to 1.24 the caller is answered before anybody is dialled.
+
+        Rules: DM-20, DM-30, DM-38, DM-39, DM-163, DM-178
         """
         caller = Caller()
         task = self._driver.own(self._driver.walk(RegisterAsked(request), caller))
+        task.add_done_callback(_look_at_refusal)
         try:
-            await finished(task)
+            if await caller.wait(task):
+                await finished(task)
         except asyncio.CancelledError:
-            caller.leave()
+            if self._profile.register_context_reaches_plugin:
+                caller.leave()
             raise
 
     async def register_watched(self, info: PluginInfo, registration_socket: str) -> None:

@@ -41,12 +41,17 @@ class FileCheckpointStore:
     Work that was asked for is done even if the caller is cancelled meanwhile. After `close` nothing is stored: a
     write fails as one to a broken disk does.
 
+    Args:
+        directory: where the file lies.
+        reads_before_1_20: whether a file of a kubelet before 1.20 can be read (DM-144).
+
     Rules: CP-1, CP-3, DM-135, DM-137
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, reads_before_1_20: bool = False) -> None:
         self._directory = directory
         self._encoder = Encoder()
+        self._reads_before_1_20 = reads_before_1_20
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubelet-sim-checkpoint")
 
     @property
@@ -77,7 +82,7 @@ class FileCheckpointStore:
             work = self._worker.submit(read_file, self.path)
         except RuntimeError as exc:
             raise CheckpointUnreadable("the store is closed") from exc
-        return decode(await _outcome(work))
+        return decode(await _outcome(work), reads_before_1_20=self._reads_before_1_20)
 
     def close(self) -> None:
         """End the thread, after what was asked of it is done. May be called again."""

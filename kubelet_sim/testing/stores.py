@@ -11,9 +11,10 @@ from kubelet_sim.model.checkpoint import CheckpointDocument
 class MemoryCheckpointStore:
     """A `CheckpointStore` that keeps the file's bytes: `data` may be set to anything a start shall find, or None."""
 
-    def __init__(self, data: bytes | None = None) -> None:
+    def __init__(self, data: bytes | None = None, *, reads_before_1_20: bool = False) -> None:
         self.data = data
         self._encoder = Encoder()
+        self._reads_before_1_20 = reads_before_1_20
         self.write_count = 0
         """Writes that were stored."""
         self._failures: list[str] = []
@@ -33,4 +34,4 @@ class MemoryCheckpointStore:
         """Raises what a file of these bytes would: `CheckpointMissing`, `…Unreadable` or `…Corrupt`."""
         if self.data is None:
             raise CheckpointMissing
-        return decode(self.data)
+        return decode(self.data, reads_before_1_20=self._reads_before_1_20)

@@ -448,7 +448,11 @@ def snapshot(state: State) -> dict[str, Any]:
     tables = {name.name: getattr(state, name.name) for name in attrs.fields(State)}
     books = tables.pop("books")
     tables.pop("arranged")  # what was made of the other tables
-    for of_clients in ("streams", "resource_of"):  # that a client is over is no change of what is known of devices
+    for of_clients in (
+        "streams",
+        "resource_of",
+        "socket_of",
+    ):  # that a client is over is no change of what is known of devices
         tables.pop(of_clients)
     copied = {name: _copy(table) for name, table in tables.items()}
     return {**copied, "records": dict(books), "in_use": _copy(books.in_use), "shared": set(books.shared)}
