@@ -23,8 +23,15 @@ from kubelet_sim.node.ports import CheckpointStore, PluginCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.store import FileCheckpointStore
 from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.profiles import Profile
 from kubelet_sim.wire.messages import decode_container_response
+from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
+
+
+def plugin_calls(profile: Profile) -> GrpcPluginCalls:
+    """The way to plugins that a kubelet of that release takes. Rules: DM-40, DM-169"""
+    return GrpcPluginCalls(authority_is_localhost=profile.authority_is_localhost)
 
 
 @define

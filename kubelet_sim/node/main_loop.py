@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from kubelet_sim.core.facts import ContainersRemoved, PodActivated
+from kubelet_sim.core.sidecars import as_known
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission, Admitted
 from kubelet_sim.model.applied import AppliedPod
@@ -52,10 +53,15 @@ class MainLoop:
         """
         kubelet = self._around.kubelet()
         scripted.check(pod)
-        verdict = await self._admit(self.pods.add(pod, self._around.now()), kubelet)
+        verdict = await self._admit(self._add(pod), kubelet)
         if verdict is None:
             raise UsageError(f"pod {pod.key} was deleted before it was admitted")
         return verdict
+
+    def _add(self, pod: Pod) -> KnownPod:
+        """Get to know a pod, as a kubelet of the node's release sees it."""
+        around = self._around
+        return self.pods.add(as_known(around.config.profile, pod), around.now())
 
     async def apply(self, pods: Sequence[Pod]) -> None:
         """Add pods, all or none, and return at once: their verdicts come one after the other, once a kubelet runs.
@@ -68,7 +74,7 @@ class MainLoop:
         try:
             for pod in pods:
                 scripted.check(pod)
-                added.append(self.pods.add(pod, around.now()))
+                added.append(self._add(pod))
         except UsageError:
             for known in added:
                 self.pods.drop(known.pod.uid)

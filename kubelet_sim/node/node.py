@@ -22,7 +22,7 @@ from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
-from kubelet_sim.node.booting import Booting
+from kubelet_sim.node.booting import Booting, plugin_calls
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.comeback import AS_USUAL, Comeback
 from kubelet_sim.node.config import NodeConfig
@@ -40,7 +40,6 @@ from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views,
 from kubelet_sim.node.surroundings import Surroundings, Timers
 from kubelet_sim.transcript import Record, Transcript
 from kubelet_sim.wire.control_server import ControlServer
-from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 T = TypeVar("T")
 
@@ -78,7 +77,7 @@ class Node:
         around = self._surroundings()
         self._main_loop = MainLoop(around)
         cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
-        booting = Booting(around, self._main_loop.pods, calls or GrpcPluginCalls(), order, store, cpus)
+        booting = Booting(around, self._main_loop.pods, calls or plugin_calls(config.profile), order, store, cpus)
         self._processes = KubeletProcesses(around, booting, NodeObject(config.machine, config.machine))
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import KubeletSimError, UsageError
+from kubelet_sim.node.booting import plugin_calls
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
@@ -25,7 +26,6 @@ from kubelet_sim.scenario.order import AsWritten
 from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import Bell, WatchedCalls
 from kubelet_sim.transcript import Record
-from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.unix_socket import short_folder
 
 
@@ -106,7 +106,7 @@ async def _stage(story: Story, transcript: Path | None) -> AsyncGenerator[Stage,
         runs_containers=False,
         has_status_rounds=False,
     )
-    node = Node(config, clock=clock, calls=WatchedCalls(GrpcPluginCalls(), clock, bell), order=AsWritten())
+    node = Node(config, clock=clock, calls=WatchedCalls(plugin_calls(config.profile), clock, bell), order=AsWritten())
     async with contextlib.AsyncExitStack() as at_the_end:
         at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
         at_the_end.enter_context(recorded(node, transcript))

@@ -20,10 +20,11 @@ from kubelet_sim.wire.status import connection_closing, no_message, rpc_failed, 
 
 T = TypeVar("T")
 
+_AUTHORITY = "grpc.default_authority"
+LOCALHOST = "localhost"
+"""What a library derives from a socket path differs, and strict servers reset calls with an authority that they cannot parse.
+Rules: DM-40"""
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
-    # What a library derives from a socket path differs, and strict servers reset calls with an authority that they
-    # cannot parse. Rules: DM-40
-    ("grpc.default_authority", "localhost"),
     # Two registrations on one socket are two connections. Rules: DM-37
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
@@ -43,8 +44,9 @@ class _Cancellable(Protocol):
 class GrpcPluginConnection:
     """One connection to one plugin socket; fits `kubelet_sim.node.ports.PluginConnection`."""
 
-    def __init__(self, socket_path: str) -> None:
+    def __init__(self, socket_path: str, authority: str = LOCALHOST) -> None:
         self._path = socket_path
+        self._authority = authority
         self._channel: grpc.aio.Channel | None = None
         self._is_closed = False
         self._in_progress: set[_Cancellable] = set()
@@ -131,7 +133,8 @@ class GrpcPluginConnection:
             raise connection_closing()
         if self._channel is None:
             noise.hush(asyncio.get_running_loop())
-            self._channel = grpc.aio.insecure_channel(unix_socket.target(self._path), options=_OPTIONS)
+            options = (*_OPTIONS, (_AUTHORITY, self._authority))
+            self._channel = grpc.aio.insecure_channel(unix_socket.target(self._path), options=options)
         return self._channel
 
     async def _connected(self) -> None:
@@ -168,11 +171,20 @@ class GrpcPluginConnection:
 
 
 class GrpcPluginCalls:
-    """The way to plugins; fits `kubelet_sim.node.ports.PluginCalls`."""
+    """The way to plugins; fits `kubelet_sim.node.ports.PluginCalls`.
+
+    Args:
+        authority_is_localhost: otherwise the path of the socket is the authority of calls, as it is up to 1.25.
+
+    Rules: DM-40, DM-163, DM-169
+    """
+
+    def __init__(self, *, authority_is_localhost: bool = True) -> None:
+        self._authority_is_localhost = authority_is_localhost
 
     def connection(self, socket_path: str) -> GrpcPluginConnection:
         """Return a new connection to that absolute path, not yet connected. Never fails. Rules: DM-37"""
-        return GrpcPluginConnection(socket_path)
+        return GrpcPluginConnection(socket_path, LOCALHOST if self._authority_is_localhost else socket_path)
 
 
 def _look_at_exception(work: asyncio.Future[Any]) -> None:
