@@ -17,13 +17,16 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.plugin_watcher import PluginWatcher, WatcherSetup
 from kubelet_sim.node.pod_resources import PodResourcesApi
 from kubelet_sim.node.pods import PodTable
-from kubelet_sim.node.ports import CheckpointStore, PluginCalls
+from kubelet_sim.node.ports import CheckpointStore, PluginCalls, RegistryCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
+from kubelet_sim.node.registry_files import leave_no_registry, make_registry
 from kubelet_sim.node.store import FileCheckpointStore
 from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.profiles import Profile
+from kubelet_sim.transcript import Level
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
@@ -42,6 +45,7 @@ class Booting:
     _pods: PodTable
     """What other parts of a kubelet look at; the device manager is told of pods one by one."""
     _calls: PluginCalls
+    _registry: RegistryCalls
     _order: Order | None
     _given_store: CheckpointStore | None
     _cpus: CpuBooks | None
@@ -72,6 +76,7 @@ class Booting:
         servers = GrpcRegistrationServers(appears=config.socket_appears.value)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
         try:
+            self._registry_directory(layout)
             await kubelet.begin(running, active)
         except BaseException:
             await kubelet.die()
@@ -113,9 +118,25 @@ class Booting:
 
     def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[Part]:
         """What else lives in the process, in the order in which it starts."""
-        if self._around.config.has_pod_resources:
+        around = self._around
+        if around.config.has_pod_resources:
             socket = layout.pod_resources_socket
-            yield PodResourcesApi(kubelet, self._pods, self._around, socket, order=self._order, cpus=self._cpus)
+            yield PodResourcesApi(kubelet, self._pods, around, socket, order=self._order, cpus=self._cpus)
+        if around.config.has_plugin_watcher:
+            profile = around.config.profile
+            setup = WatcherSetup(layout, profile, self._registry, around.clock, around.transcript)
+            yield PluginWatcher(setup, kubelet)
+
+    def _registry_directory(self, layout: RootLayout) -> None:
+        """There before `kubelet.sock` is, with the watcher, and not at all without: plugins look whether it exists.
+
+        Rules: DM-146
+        """
+        if self._around.config.has_plugin_watcher:
+            make_registry(layout.plugins_registry)
+        elif not leave_no_registry(layout.plugins_registry):
+            text = "plugins_registry is not empty and nobody watches it: some plugins that see it do not call Register"
+            self._around.transcript.add("node", "kubelet", text, rules=("DM-146",), level=Level.WARNING)
 
     def _store(self, layout: RootLayout) -> CheckpointStore:
         if self._given_store is not None:

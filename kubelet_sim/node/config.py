@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -43,6 +44,8 @@ class NodeConfig:
     """Whether the node status is computed every 10 s of the clock; otherwise only when asked."""
     has_pod_resources: bool = True
     """Whether the kubelet serves the pod resources API. Rules: PR-1"""
+    has_plugin_watcher: bool = sys.platform.startswith("linux")
+    """Whether plugins can register by a socket in `plugins_registry`, which is there only then. Needs Linux. Rules: DM-146"""
     has_control_socket: bool = False
     """Whether the command line can reach the node."""
     seed: int = 0

@@ -119,6 +119,11 @@ class Kubelet:
         """The connections, for looking."""
         return self._driver
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What else lives in this process, for looking, in the order in which it started."""
+        return tuple(self._parts)
+
     async def begin(self, running: Iterable[tuple[PodUID, ContainerName]], active: Iterable[Pod]) -> None:
         """The first half of a start, in the kubelet's order: runtime, checkpoint, directory, cleaning.
 

@@ -46,6 +46,11 @@ class RootLayout:
         return self.pod_resources / POD_RESOURCES_SOCKET
 
     @property
+    def plugins_registry(self) -> Path:
+        """Where the plugin watcher finds plugins by their sockets; there only together with it. Rules: DM-146"""
+        return self.path / "plugins_registry"
+
+    @property
     def private(self) -> Path:
         """The directory that is ours alone (0700)."""
         return self.path / "kubelet-sim"

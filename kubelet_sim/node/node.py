@@ -32,7 +32,7 @@ from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop
 from kubelet_sim.node.objects import pod_object
 from kubelet_sim.node.pod_status import PodStatuses
-from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
+from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.processes import NO_KUBELET, KubeletProcesses
 from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
@@ -40,6 +40,7 @@ from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views,
 from kubelet_sim.node.surroundings import Surroundings, Timers
 from kubelet_sim.transcript import Record, Transcript
 from kubelet_sim.wire.control_server import ControlServer
+from kubelet_sim.wire.registry_client import GrpcRegistryCalls
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class Node:
         config: the choices; see `NodeConfig`.
         clock: the time of every deadline of ours; real if not given.
         calls: the way to plugins; gRPC if not given.
+        registry: the way to sockets that the plugin watcher finds; likewise.
         order: who picks where the kubelet leaves a choice open; sorted if not given.
         store: where the checkpoint lies; the file in the device-plugin directory if not given.
     """
@@ -61,6 +63,7 @@ class Node:
         *,
         clock: Clock | None = None,
         calls: PluginCalls | None = None,
+        registry: RegistryCalls | None = None,
         order: Order | None = None,
         store: CheckpointStore | None = None,
     ) -> None:
@@ -77,7 +80,15 @@ class Node:
         around = self._surroundings()
         self._main_loop = MainLoop(around)
         cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
-        booting = Booting(around, self._main_loop.pods, calls or plugin_calls(config.profile), order, store, cpus)
+        booting = Booting(
+            around,
+            self._main_loop.pods,
+            calls or plugin_calls(config.profile),
+            registry or GrpcRegistryCalls(),
+            order,
+            store,
+            cpus,
+        )
         self._processes = KubeletProcesses(around, booting, NodeObject(config.machine, config.machine))
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
@@ -320,6 +331,8 @@ class Node:
 
     async def advance(self, seconds: float) -> None:
         """Let time pass at once; node status rounds that fall due on the way are done when this returns.
+
+        So are registrations by the plugin watcher whose plugins answer within moments.
 
         Raises:
             UsageError: the node runs on the real clock.
