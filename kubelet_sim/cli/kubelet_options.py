@@ -30,6 +30,7 @@ class KubeletChoices:
     topology_manager_scope: str | None
     topology_manager_policy_options: Mapping[str, str]
     cpu_manager_policy: str | None
+    plugin_watcher: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(["none", "static"]),
                 help="static: guaranteed pods get cpus of their own, which are aligned together with devices.",
             ),
+            click.option(
+                "--plugin-watcher/--no-plugin-watcher",
+                default=None,
+                help="Whether plugins can register by a socket in plugins_registry. Default: yes, as with any kubelet.",
+            ),
         ]
     ):
         command = option(command)
@@ -108,9 +114,16 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     )
     numa = _numa(choices)
     merger(topology, numa)
+    has_watcher = node.has_plugin_watcher if choices.plugin_watcher is None else choices.plugin_watcher
     has_cpus = (choices.cpu_manager_policy or file.cpu_manager_policy) == "static"
     return Kubelet(
-        evolve(node, topology=topology, numa=numa, exclusive_cpus=_cpus(node, len(numa)) if has_cpus else None),
+        evolve(
+            node,
+            topology=topology,
+            numa=numa,
+            exclusive_cpus=_cpus(node, len(numa)) if has_cpus else None,
+            has_plugin_watcher=has_watcher,
+        ),
         Path(file.static_pod_path) if file.static_pod_path else None,
         tuple(f"{choices.config}: {name} has no effect here" for name in file.without_effect),
     )

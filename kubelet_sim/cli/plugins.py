@@ -19,8 +19,8 @@ from kubelet_sim.cli.text import escape_terminal
 def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> None:
     """Run a device plugin on the node.
 
-    The plugin finds the node's directory at /var/lib/kubelet/device-plugins, where most plugins look for the kubelet;
-    nothing else on this machine sees that (a mount namespace of its own, no privilege needed where the system allows
+    The plugin finds the node's directory at /var/lib/kubelet/device-plugins, where most plugins look for the kubelet, and
+    plugins_registry beside it if the node has a plugin watcher; nothing else on this machine sees that (a mount namespace of its own, no privilege needed where the system allows
     it). Its output comes line by line behind the command's name; standard input is not passed on. Ctrl-C and SIGTERM go
     to the plugin, which has 5 s to end; a second Ctrl-C kills it at once. Whatever it has started is gone when this ends.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
-from posixpath import normpath
+from posixpath import dirname, normpath
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
@@ -44,6 +44,7 @@ from kubelet_sim.model.plugin import (
 )
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
+from kubelet_sim.node.layout import KUBELET_ROOT
 from kubelet_sim.node.notices import Notices
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
 from kubelet_sim.profiles import HealthNotices
@@ -400,11 +401,16 @@ class Driver:
 def socket_path(directory: str, socket: PluginSocket) -> str:
     """Where to dial. A name is joined and cleaned, an absolute one included; nothing keeps it inside the directory.
 
+    A path is taken as it is. But the parent of the directory stands for the kubelet's own root, where a plugin that we
+    isolate sees it: paths below that one are found here.
+
     Rules: DM-25, DM-150
     """
     match socket:
         case SocketName(name):
             return normpath(f"{directory}/{name}")
+        case SocketPath(path) if path.startswith(f"{KUBELET_ROOT}/"):
+            return f"{dirname(directory)}{path.removeprefix(KUBELET_ROOT)}"
         case SocketPath(path):
             return path
 

@@ -1,6 +1,6 @@
-"""Runs one command with a directory of ours at `/var/lib/kubelet/device-plugins`, in a mount namespace of its own.
+"""Runs one command with directories of ours at those of `/var/lib/kubelet`, in a mount namespace of its own.
 
-Most real plugins have that path compiled in. Nothing of the host is touched: whatever is mounted or made here is seen by
+Most real plugins have `/var/lib/kubelet/device-plugins` compiled in. Nothing of the host is touched: whatever is mounted or made here is seen by
 the command and its children only, and gone with the last of them.
 
 This file is a program as well as a module. It is started by its path, with `python -I -S`, so that it comes up in a few
@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import NoReturn
 
 DEVICE_PLUGIN_DIR = "/var/lib/kubelet/device-plugins"
+FURTHER_DIRS = ("/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources")
+"""What else a plugin may look for. Each is shown if the node has it beside its device-plugin directory."""
 LAUNCHER = (sys.executable, "-I", "-S", str(Path(__file__).resolve()))
 """What every command line made here begins with."""
 
@@ -56,8 +58,14 @@ class Failed(Exception):
 
 
 def isolated_command(device_plugin_dir: Path, command: Sequence[str]) -> list[str]:
-    """The command line that runs `command` and shows it `device_plugin_dir` at the kubelet's path."""
-    return [*LAUNCHER, "--bind", str(device_plugin_dir.absolute()), DEVICE_PLUGIN_DIR, "--", *command]
+    """The command line that runs `command` and shows it `device_plugin_dir`, and what lies beside it, at the kubelet's paths."""
+    directory = device_plugin_dir.absolute()
+    binds = ["--bind", str(directory), DEVICE_PLUGIN_DIR]
+    for target in FURTHER_DIRS:
+        beside = directory.with_name(Path(target).name)
+        if beside.is_dir():
+            binds += ["--bind", str(beside), target]
+    return [*LAUNCHER, *binds, "--", *command]
 
 
 def supervised_command(command: Sequence[str]) -> list[str]:

@@ -13,6 +13,9 @@ from attrs import frozen
 from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME
 from kubelet_sim.model.pod_resources import POD_RESOURCES_SOCKET
 
+KUBELET_ROOT = "/var/lib/kubelet"
+"""The root of a real kubelet, unless it is told otherwise: what ours stands for."""
+
 
 @frozen
 class RootLayout:

@@ -35,8 +35,7 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
     ("DM-135…DM-145 CP-1…CP-3 CP-5…CP-19", DONE, ""),
     ("CP-4", PARTIAL, "cleaning keeps the checkpoint; the reset of a recreated node is left out, see DM-68"),
     # What else a kubelet does
-    ("DM-146…DM-153", LEFT_OUT, "comes with the plugin watcher"),
-    ("DM-154…DM-160", DONE, ""),
+    ("DM-146…DM-160", DONE, ""),
     ("DM-161", LEFT_OUT, "comes with metrics"),
     ("DM-162", LEFT_OUT, "comes with the kubelet's log lines; the transcript tells the same in words of its own"),
     ("DM-163…DM-181", LEFT_OUT, "comes with the profiles of other kubelet releases"),

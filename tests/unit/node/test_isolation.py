@@ -67,6 +67,24 @@ def test_shows_the_directory_at_the_kubelets_path(directory: Path) -> None:
     assert Path(DEVICE_PLUGIN_DIR).exists() == before
 
 
+def test_what_lies_beside_the_directory_is_shown_too(
+    directory: Path, unprivileged: Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
+) -> None:
+    """`plugins_registry` and the like, where they are, at the paths of a kubelet; what is not there is not made."""
+    for name in ("device-plugins", "plugins_registry"):
+        (directory / name).mkdir()
+        (directory / name / f"of-{name}").touch()
+    parent = Path(DEVICE_PLUGIN_DIR).parent
+    script = f"cd {parent}; ls device-plugins plugins_registry; test -e pod-resources || echo none"
+    done = unprivileged(isolated_command(directory / "device-plugins", ["sh", "-c", script]))
+    assert done.stderr == ""
+    assert [word for word in done.stdout.split() if not word.endswith(":")] == [
+        "of-device-plugins",
+        "of-plugins_registry",
+        "none",
+    ]
+
+
 def test_works_without_privileges(
     directory: Path, unprivileged: Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
 ) -> None:
