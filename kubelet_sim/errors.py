@@ -124,9 +124,15 @@ class CheckpointMissing(CheckpointError):
 class CheckpointUnreadable(CheckpointError):
     """The bytes are not a checkpoint document: `cause` says what and where. Rules: CP-12"""
 
-    def __init__(self, cause: str) -> None:
+    def __init__(
+        self, cause: str, *, path: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
         super().__init__(cause)
         self.cause = cause
+        self.path = path
+        """Which value of the file, if it is JSON: `Data.PodDeviceEntries[0].DeviceIDs`."""
+        self.line, self.column = line, column
+        """Where the file stops to be JSON, counted from 1."""
 
 
 class CheckpointCorrupt(CheckpointError):
@@ -138,12 +144,24 @@ class CheckpointCorrupt(CheckpointError):
         self.computed = computed
 
 
+class CheckpointTooLarge(UsageError):
+    """A file that nothing of ours reads: it would take memory without bound. A kubelet has no such limit."""
+
+    def __init__(self, name: str, what: str, most: str) -> None:
+        super().__init__(
+            f"{name}: {what}, and kubelet-sim reads checkpoints of at most {most} (a kubelet has no limit); "
+            "move the file away or make it smaller"
+        )
+
+
 class CheckpointNotWritten(CheckpointError):
     """Writing failed; `cause` is the file system's word. Rules: CP-3, DM-100"""
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str, *, advice: str = "") -> None:
         super().__init__(f'failed to write checkpoint file "kubelet_internal_checkpoint": {cause}')
         self.cause = cause
+        self.advice = advice
+        """What somebody can do about it, in our words; the kubelet has none, so it is no part of the text."""
 
 
 class InvariantError(KubeletSimError):

@@ -8,6 +8,7 @@ import sys
 import click
 
 from kubelet_sim import __version__
+from kubelet_sim.cli.checkpoint import checkpoint
 from kubelet_sim.cli.completion import completion
 from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
@@ -66,6 +67,7 @@ for _command in (
     trace,
     replay,
     scenario,
+    checkpoint,
     completion,
 ):
     cli.add_command(_command)

@@ -34,6 +34,8 @@ _BASE64_SKIPPED = str.maketrans("", "", "\r\n")
 _UINT64_DIGITS, _UINT64_MAX = 20, 2**64 - 1
 _BYTE_DIGITS, _BYTE_MAX = 3, 2**8 - 1
 _SHOWN_LENGTH = 60
+WHOLE = "the file"
+"""The path of everything."""
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -72,7 +74,7 @@ def parse(data: bytes, *, is_before_1_20: bool = False) -> tuple[CheckpointDocum
     Rules: CP-12, DM-142, DM-144
     """
     file = _File(is_before_1_20)
-    _members(_json(data), "the file", {"data": file.read_data, "checksum": file.read_checksum})
+    _members(_json(data), WHOLE, {"data": file.read_data, "checksum": file.read_checksum})
     entries = None if file.entries is None else tuple(file.entries)
     return CheckpointDocument(entries, file.registered), file.checksum
 
@@ -171,7 +173,8 @@ def _json(data: bytes) -> Any:
         return _DECODER.decode(text)
     except json.JSONDecodeError as exc:
         cause = "the file is empty or cut off" if exc.pos >= len(text) else f"no JSON: {exc.msg}"
-        raise CheckpointUnreadable(f"{cause} (line {exc.lineno}, column {exc.colno})") from exc
+        where = f"line {exc.lineno}, column {exc.colno}"
+        raise CheckpointUnreadable(f"{cause} ({where})", line=exc.lineno, column=exc.colno) from exc
     except RecursionError as exc:
         raise CheckpointUnreadable("nested too deeply") from exc
 
@@ -193,7 +196,7 @@ def _members(value: Any, path: str, readers: Mapping[str, Callable[[Any, str], N
         raise _unfit(value, path, "an object")
     for name, member in value.pairs:
         if reader := readers.get(_folded(name)):
-            reader(member, name if path == "the file" else f"{path}.{name}")
+            reader(member, name if path == WHOLE else f"{path}.{name}")
 
 
 def _folded(name: str) -> str:
@@ -212,7 +215,7 @@ def _lists(
         raise _unfit(value, path, "an object")
     lists = {} if known is None else dict(known)
     for name, item in value.pairs:
-        key, place = key_of(name), f"{path}[{_shown(name)}]"
+        key, place = key_of(name), f"{path}[{shown(name)}]"
         ids = _list_or_null(item, place)
         lists[key] = None if ids is None else tuple(_text(device_id, place, "") for device_id in ids)
     return lists
@@ -243,7 +246,7 @@ def _bytes(value: Any, path: str) -> bytes | None:
         raise _unfit(value, path, "base64 or an array of bytes")
     text = value.translate(_BASE64_SKIPPED)
     if not _BASE64.fullmatch(text):
-        raise CheckpointUnreadable(f"{path}: no base64 with its padding")
+        raise CheckpointUnreadable(f"{path}: no base64 with its padding", path=path)
     return binascii.a2b_base64(text)
 
 
@@ -262,15 +265,16 @@ def _numa_node(key: str, path: str) -> int:
         number = int(match[1] + match[2])
         if _INT64_MIN <= number <= _INT64_MAX:
             return number
-    raise CheckpointUnreadable(f"{path}: a key that is no 64-bit integer: {_shown(key)}")
+    raise CheckpointUnreadable(f"{path}: a key that is no 64-bit integer: {shown(key)}", path=path)
 
 
-def _shown(key: str) -> str:
+def shown(key: str) -> str:
+    """A key as it stands in the paths of errors."""
     return quoted(key[:_SHOWN_LENGTH])
 
 
 def _unfit(value: Any, path: str, expected: str) -> CheckpointUnreadable:
-    return CheckpointUnreadable(f"{path}: expected {expected}, found {_kind(value)}")
+    return CheckpointUnreadable(f"{path}: expected {expected}, found {_kind(value)}", path=path)
 
 
 def _kind(value: Any) -> str:

@@ -33,6 +33,7 @@ from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.walks import Asked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
+from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
 from kubelet_sim.model.plugin import (
     DIAL_TIMEOUT_S,
@@ -313,10 +314,19 @@ class Driver:
             case NotifyPodHealth(pods):
                 await self.notices.put(pods)
             case WriteCheckpoint(document):
-                await self._world.store.write(document)
+                await self._write(document)
             case _:
                 raise InvariantError(f"nobody can perform {effect!r}")
         return None
+
+    async def _write(self, document: CheckpointDocument) -> None:
+        """A failure goes on in the kubelet's words, as a pod may show it; what to do about it is told beside. Rules: CP-3"""
+        try:
+            await self._world.store.write(document)
+        except CheckpointNotWritten as failure:
+            if failure.advice:
+                self._world.transcript.add("node", "checkpoint", failure.advice, rules=("CP-3",), level=Level.WARNING)
+            raise
 
     async def _call(self, call: CallAllocate | CallGetPreferredAllocation | CallPreStartContainer) -> object:
         """The calls about devices of a container. Rules: DM-41"""

@@ -37,7 +37,7 @@ from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
-from kubelet_sim.model.plugin import SOCKET_NAME, PluginInfo, Registration
+from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME, PluginInfo, Registration
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
@@ -285,7 +285,11 @@ class Kubelet:
             self._note(f"failed to read data from checkpoint: {nothing}", "DM-141")
         except CheckpointError as failure:
             text = f"the checkpoint is not used, and device allocation info may not be up to date: {failure}"
-            self._note(text, "DM-143", Level.WARNING)
+            path = Path(self._world.directory) / CHECKPOINT_NAME
+            advice = (
+                f"the next write replaces {path}: copy it now if you need it; kubelet-sim checkpoint verify tells more"
+            )
+            self._note(f"{text} ({advice})", "DM-143", Level.WARNING)
         else:
             entries = tuple(self._restored_entries(document))
             registered = tuple(ResourceName(name) for name in document.registered or ())

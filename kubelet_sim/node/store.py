@@ -11,7 +11,6 @@ import asyncio
 import errno
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,9 +19,10 @@ from typing import TypeVar
 
 from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten, CheckpointUnreadable, TransportError
+from kubelet_sim.errors import CheckpointNotWritten, CheckpointUnreadable, TransportError
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.node.checkpoint_file import read_file, write_advice
 from kubelet_sim.node.directory import make_directory
 from kubelet_sim.node.os_errors import os_error_text
 
@@ -31,8 +31,6 @@ _T = TypeVar("_T")
 _TEMPORARY_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _TEMPORARY_MODE = 0o600
 _TEMPORARY_TRIES = 100
-# Without O_NONBLOCK a named pipe of the checkpoint's name would hold the thread for ever.
-_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileCheckpointStore:
@@ -74,7 +72,9 @@ class FileCheckpointStore:
         await _outcome(work)
 
     async def read(self) -> CheckpointDocument:
-        """The document as stored by all writes before. Raises `CheckpointMissing`, `…Unreadable` or `…Corrupt`.
+        """The document as stored by all writes before.
+
+        Raises `CheckpointMissing`, `…Unreadable`, `…Corrupt` or, for what a start must not go on over, `…TooLarge`.
 
         Rules: CP-12, CP-13, CP-14, DM-141
         """
@@ -99,8 +99,14 @@ def write_file(path: Path, data: bytes) -> None:
     """
     try:
         make_directory(path.parent)
-    except TransportError as exc:
-        raise CheckpointNotWritten(str(exc)) from exc
+        _replace(path, data)
+    except (TransportError, CheckpointNotWritten) as exc:
+        advice = write_advice(path, exc.__cause__) if isinstance(exc.__cause__, OSError) else ""
+        cause = exc.cause if isinstance(exc, CheckpointNotWritten) else str(exc)
+        raise CheckpointNotWritten(cause, advice=advice) from exc
+
+
+def _replace(path: Path, data: bytes) -> None:
     descriptor, temporary = _open_temporary(path.parent)
     try:
         _fill(descriptor, temporary, data)
@@ -109,29 +115,6 @@ def write_file(path: Path, data: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of the file. Raises `CheckpointMissing`, or `CheckpointUnreadable` for what is no regular file.
-
-    Rules: CP-14, CP-15, DM-143
-    """
-    try:
-        descriptor = os.open(path, _READ_FLAGS)
-    except FileNotFoundError as exc:
-        raise CheckpointMissing from exc
-    except OSError as exc:
-        raise CheckpointUnreadable(os_error_text("open", path, exc)) from exc
-    try:
-        if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
-            cause = "is a directory" if stat.S_ISDIR(mode) else "not a regular file"
-            raise CheckpointUnreadable(f"read {path}: {cause}")
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    except OSError as exc:
-        raise CheckpointUnreadable(os_error_text("read", path, exc)) from exc
-    finally:
-        os.close(descriptor)
 
 
 def _open_temporary(directory: Path) -> tuple[int, Path]:

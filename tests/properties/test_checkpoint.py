@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from kubelet_sim.core.checkpoint_drawing import Drawing
 from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode, parse
-from kubelet_sim.core.checkpoint_text import checksum, encode
+from kubelet_sim.core.checkpoint_repairs import repairs
+from kubelet_sim.core.checkpoint_text import checksum, dump, encode
 from kubelet_sim.errors import CheckpointCorrupt, CheckpointError
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
@@ -112,3 +114,21 @@ def test_kept_parts_make_the_same_file(
         document = CheckpointDocument(some, registered)
 
         assert encoder.encode(document) == encode(document)
+
+
+@given(documents)
+def test_a_drawing_is_the_dump(document: CheckpointDocument) -> None:
+    """What is searched for a change is what was hashed. Rules: CP-10"""
+    assert Drawing.of(document).dump.decode() == dump(document)
+
+
+@given(st.lists(entries, min_size=1, max_size=3), st.data())
+def test_a_planted_change_is_found(known: list[CheckpointEntry], data: st.DataObject) -> None:
+    """An entry that somebody has put in is found, wherever it stands. Rules: CP-13"""
+    place = data.draw(st.integers(0, len(known)))
+    document = CheckpointDocument((*known[:place], data.draw(entries), *known[place:]), {})
+    stored = checksum(CheckpointDocument(tuple(known), {}))
+    assume(stored != checksum(document))
+
+    answers = repairs(document, stored, checksum(document))
+    assert any("were not there" in answer or "in one digit" in answer for answer in answers) or len(answers) == 5

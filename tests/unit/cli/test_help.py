@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from kubelet_sim import __version__
 from kubelet_sim.cli.main import cli
-from kubelet_sim.cli.scenario import scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -19,8 +19,9 @@ def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
     script = (
         "import sys\n"
         "from kubelet_sim.cli.main import cli\n"
-        "from kubelet_sim.cli.scenario import scenario\n"
-        "for names in [[], *([name] for name in cli.commands), *(['scenario', name] for name in scenario.commands)]:\n"
+        "groups = {name: group.commands for name, group in cli.commands.items() if hasattr(group, 'commands')}\n"
+        "inner = [[name, each] for name, commands in groups.items() for each in commands]\n"
+        "for names in [[], *([name] for name in cli.commands), *inner]:\n"
         "    try:\n"
         "        cli([*names, '--help'])\n"
         "    except SystemExit as end:\n"
@@ -33,7 +34,12 @@ def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", [*sorted(cli.commands), *(f"scenario {name}" for name in sorted(scenario.commands))])
+INNER = [
+    f"{of} {name}" for of, group in cli.commands.items() if isinstance(group, click.Group) for name in group.commands
+]
+
+
+@pytest.mark.parametrize("name", [*sorted(cli.commands), *sorted(INNER)])
 def test_every_command_shows_an_example(name: str) -> None:
     """An example is a command line that can be copied."""
     result = CliRunner().invoke(cli, [*name.split(), "--help"])
@@ -41,7 +47,7 @@ def test_every_command_shows_an_example(name: str) -> None:
     assert f"kubelet-sim {name}" in result.output.partition("Example")[2]
 
 
-@pytest.mark.parametrize("name", sorted(set(cli.commands) - {"completion", "demo", "replay", "scenario"}))
+@pytest.mark.parametrize("name", sorted(set(cli.commands) - {"checkpoint", "completion", "demo", "replay", "scenario"}))
 def test_every_command_on_a_node_takes_a_root(name: str) -> None:
     """By option; the variable stands in its help."""
     options = {option for parameter in cli.commands[name].params for option in parameter.opts}

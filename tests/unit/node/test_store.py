@@ -21,8 +21,9 @@ from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.errors import CheckpointCorrupt, CheckpointMissing, CheckpointNotWritten, CheckpointUnreadable
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.node import store as store_module
+from kubelet_sim.node.checkpoint_file import read_file
 from kubelet_sim.node.ports import CheckpointStore
-from kubelet_sim.node.store import FileCheckpointStore, read_file, write_file
+from kubelet_sim.node.store import FileCheckpointStore, write_file
 
 NAME = "kubelet_internal_checkpoint"
 
