@@ -39,7 +39,7 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
 
     For each pod and container: resources, device ids by NUMA node (-1: none), and the decoded Allocate answer. Then the
     registered resources with their healthy devices, and what a kubelet would make of the file. `-o wide` spells the
-    answers out. A file whose checksum does not fit is shown all the same, with exit code 1, since a kubelet would not use it.
+    answers out. A file whose checksum does not fit is shown all the same, with exit code 1, since a kubelet would not use it; so is one of a kubelet before 1.20.
 
     \b
     Example: kubelet-sim checkpoint show kubelet_internal_checkpoint --resource example.com/gpu
@@ -58,7 +58,8 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
         machine_text(document, output) if output in {"json", "yaml"} else show_text(document, wide=output == "wide")
     )
     if not diagnosis.fits:
-        raise Finding(f"{name} is corrupt, a kubelet would start without it: {diagnosis.damage}")
+        what = "old" if diagnosis.is_old_format and diagnosis.is_right else "corrupt"
+        raise Finding(f"{name} is {what}, a kubelet would start without it: {damage_text(diagnosis)}")
 
 
 @checkpoint.command()

@@ -46,7 +46,7 @@ def show_document(name: str, diagnosis: Diagnosis, *, pod: str | None = None, re
             if resource in {None, known}
         ],
         "for_a_kubelet": _meaning(content) if diagnosis.fits else [_not_used(), *_meaning(content, "if it fitted: ")],
-        "notes": list(diagnosis.notes),
+        "notes": [*([OLD_FORMAT] if diagnosis.is_old_format else []), *diagnosis.notes],
     }
 
 
@@ -68,7 +68,7 @@ def verify_document(name: str, diagnosis: Diagnosis) -> Document:
 
 
 def _checksum(diagnosis: Diagnosis) -> Document:
-    return {"stored": diagnosis.stored, "computed": diagnosis.computed, "fits": diagnosis.fits}
+    return {"stored": diagnosis.stored, "computed": diagnosis.computed, "fits": diagnosis.is_right}
 
 
 def _allocation(entry: CheckpointEntry) -> Document:

@@ -37,8 +37,7 @@ def show_text(document: Document, *, wide: bool = False) -> str:
     if wide and (answers := list(_answers(document["pods"]))):
         sections.append("\n".join(["Allocate answers:", *answers]))
     checksum = document["checksum"]
-    verdict = "fits" if checksum["fits"] else f"does not fit: the data has {checksum['computed']}"
-    notes = [f"Checksum {checksum['stored']} {verdict}.", *map(escape_terminal, document["notes"])]
+    notes = [f"Checksum {checksum['stored']} {_verdict(checksum)}.", *map(escape_terminal, document["notes"])]
     notes.append("For a kubelet:")
     notes += ["  " + escape_terminal(cut(f"{each['text']} [{each['rule']}]")) for each in document["for_a_kubelet"]]
     sections.append("\n".join(notes))
@@ -51,21 +50,27 @@ def verify_text(document: Document) -> str:
     lines = []
     if document["fits"]:
         lines.append(f"{document['file']}: good, the checksum is {checksum['stored']}")
-    elif checksum is not None:
+    elif checksum is not None and not document["format"]:
         lines.append(f"{document['file']}: corrupt: checkpoint is corrupted [CP-13, DM-143]")
         lines += [f"  stored:   {checksum['stored']}", f"  expected: {checksum['computed']} for the data as it is"]
     else:
         lines += [f"{document['file']}: unreadable [CP-12, DM-143]", f"  {document['damage']}"]
+        if checksum is not None:
+            lines.append(f"  the checksum {checksum['stored']} {_verdict(checksum)}")
     if place is not None:
         path = "" if place["path"] is None else f", {place['path']}"
         lines.append(f"  place: line {place['line']}, column {place['column']}{path}")
     lines += [f"  {text}" for text in ([document["format"]] if document["format"] else []) + document["notes"]]
     lines += [f"  the checksum fits if {each}" for each in document["fits_if"]]
-    if checksum is not None and not document["fits"] and not document["fits_if"]:
+    if checksum is not None and not checksum["fits"] and not document["fits_if"]:
         lines.append(
             "  no single change was found that makes it fit: more than one thing is different, or a lot is missing"
         )
     return "\n".join(escape_terminal(cut(line)) for line in lines)
+
+
+def _verdict(checksum: Document) -> str:
+    return "fits" if checksum["fits"] else f"does not fit: the data has {checksum['computed']}"
 
 
 def damage_text(diagnosis: Diagnosis) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kubelet_sim.core.checkpoint_reading import parse
 from kubelet_sim.core.checkpoint_repairs import repairs
@@ -20,10 +20,10 @@ from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
 OLD_FORMAT = (
     "this is the format of kubelets before 1.20, where DeviceIDs is a plain list: kubelets from 1.22 to 1.30 still read it, "
-    "later ones do not and start without it"
+    "1.20, 1.21 "
+    "and later ones do not and start without it"
 )
 """Rules: DM-144"""
-_OLD_DEVICES = re.compile(r"data\.poddeviceentries\[\d+\]\.deviceids", re.IGNORECASE)
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL
@@ -50,9 +50,14 @@ class Diagnosis:
     """Changes that would make the checksum fit, each as what goes on after `the checksum fits if`."""
 
     @property
-    def fits(self) -> bool:
-        """Whether a kubelet believes the file. Rules: CP-13"""
+    def is_right(self) -> bool:
+        """Whether the checksum is that of the data, in whichever format. Rules: CP-13, DM-144"""
         return self.document is not None and self.stored == self.computed
+
+    @property
+    def fits(self) -> bool:
+        """Whether a kubelet of today believes the file. Rules: CP-13, DM-144"""
+        return self.is_right and not self.is_old_format
 
 
 def diagnose(data: bytes) -> Diagnosis:
@@ -64,26 +69,30 @@ def diagnose(data: bytes) -> Diagnosis:
     try:
         document, stored = parse(data)
     except CheckpointUnreadable as failure:
-        return _unreadable(text, failure)
+        return _unreadable(data, text, failure)
     computed = checksum(document)
-    notes = tuple(_notes(text))
     return Diagnosis(
         document,
         stored,
         computed,
         damage="" if stored == computed else "the checksum is not that of the data",
-        notes=notes,
+        notes=tuple(_notes(text)),
         fits_if=() if stored == computed else repairs(document, stored, computed),
     )
 
 
-def _unreadable(text: str, failure: CheckpointUnreadable) -> Diagnosis:
+def _unreadable(data: bytes, text: str, failure: CheckpointUnreadable) -> Diagnosis:
     line, column = failure.line, failure.column
-    is_old = False
     if failure.path is not None and (place := line_and_column(text, failure.path)) is not None:
         line, column = place
-        is_old = bool(_OLD_DEVICES.fullmatch(failure.path)) and failure.cause.endswith("found an array")
-    return Diagnosis(damage=failure.cause, path=failure.path, line=line, column=column, is_old_format=is_old)
+    found = Diagnosis(damage=failure.cause, path=failure.path, line=line, column=column)
+    try:
+        document, stored = parse(data, is_before_1_20=True)
+    except CheckpointUnreadable:
+        return found
+    computed = checksum(document, is_before_1_20=True)
+    notes = tuple(_notes(text))
+    return evolve(found, document=document, stored=stored, computed=computed, is_old_format=True, notes=notes)
 
 
 def _notes(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from kubelet_sim.cli.main import cli
-from kubelet_sim.core.checkpoint_text import encode
+from kubelet_sim.core.checkpoint_text import checksum, encode
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
 from kubelet_sim.node import checkpoint_file
@@ -74,7 +74,7 @@ def test_verify_says_what_a_kubelet_says(case: dict[str, Any]) -> None:
     assert result.exit_code == (0 if case["result"] == "ok" else 1)
     assert said["fits"] == (case["result"] == "ok")
     if case["result"] == "unreadable":
-        assert said["checksum"] is None
+        assert (said["checksum"] is None) == (case["name"] != "v1-device-list")
         assert said["damage"]
         assert said["place"]["line"] >= 1
     else:
@@ -231,13 +231,38 @@ def test_show_of_a_corrupt_file(good: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_show_of_no_checkpoint() -> None:
-    """One line with the place, exit code 1; the old format is named. Rules: DM-143, DM-144"""
+def test_show_of_the_old_format() -> None:
+    """It is shown with its devices, named, and not taken for good: few kubelets read it. Rules: DM-143, DM-144"""
     (case,) = (case for case in READ if case["name"] == "v1-device-list")
     result = _run("show", "-", data=_bytes(case))
 
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.exit_code == 1
+    assert "dev0" in result.stdout
+    assert "before 1.20" in result.stdout
     assert "before 1.20" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_old_format_with_its_own_checksum() -> None:
+    """A file of such a kubelet has a checksum of its own kind, which is verified as those kubelets did. Rules: DM-144"""
+    document = CheckpointDocument((CheckpointEntry("u", "c", "r", {0: ("a",)}, b""),), {})
+    number = checksum(document, is_before_1_20=True)
+    entry = '{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":["a"],"AllocResp":""}'
+    data = f'{{"Data":{{"PodDeviceEntries":[{entry}],"RegisteredDevices":{{}}}},"Checksum":{number}}}'.encode()
+    result = _run("verify", "-", data=data)
+
+    assert result.exit_code == 1
+    assert f"the checksum {number} fits" in result.stdout
+    assert "kubelets from 1.22 to 1.30 still read it" in result.stdout
+    assert " is old, " in _run("show", "-", data=data).stderr
+
+
+def test_show_of_no_checkpoint() -> None:
+    """One line with the place, exit code 1. Rules: DM-143"""
+    result = _run("show", "-", data=b'{"Data":[]}')
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Data: expected an object, found an array (line 1, column 9)" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
