@@ -53,8 +53,8 @@ class WatcherSetup:
 class PluginWatcher:
     """The plugin watcher of one kubelet process; fits `kubelet_sim.node.kubelet.Part`.
 
-    On a manual clock, time stands still while an operation is under way, as long as the plugin's answers take no longer
-    than `PATIENCE_S` of real time.
+    On a manual clock, time stands still while an operation is under way, for at most `PATIENCE_S` of real time at each of
+    its calls.
 
     Rules: DM-146, DM-147, DM-148, DM-151, DM-152, DM-153
     """
@@ -68,7 +68,7 @@ class PluginWatcher:
         self._files = RegistryFiles(setup.layout.plugins_registry, sightings)
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._operations: dict[asyncio.Task[None], float] = {}
+        self._operations: dict[asyncio.Task[Any], float] = {}
         """Those under way, with the real time when a manual clock waits for them no longer."""
         self._unsettle: Callable[[], None] | None = None
 
@@ -144,8 +144,13 @@ class PluginWatcher:
 
     def _begin(self, step: Step) -> None:
         task = self._run(self._operation(step))
-        self._operations[task] = asyncio.get_running_loop().time() + PATIENCE_S
+        self._hold_time(task)
         task.add_done_callback(lambda done: self._operations.pop(done, None))
+
+    def _hold_time(self, task: asyncio.Task[Any] | None = None) -> None:
+        """An operation, the current one if not given, begins something that may take a moment of real time."""
+        if (operation := task or asyncio.current_task()) is not None:
+            self._operations[operation] = asyncio.get_running_loop().time() + PATIENCE_S
 
     async def _operation(self, step: Step) -> None:
         failed = False
@@ -192,6 +197,7 @@ class PluginWatcher:
         self, connection: RegistryConnection, info: PluginInfo, path: str, appearance: int
     ) -> bool:
         """Rules: DM-148, DM-151"""
+        self._hold_time()
         retries, shown = self._setup.profile.watcher_retries, _shown(path)
         try:
             await self._kubelet.register_watched(info, shown)
@@ -219,6 +225,7 @@ class PluginWatcher:
 
     async def _told(self, connection: RegistryConnection, info: PluginInfo, shown: str, error: str) -> bool:
         """Whether the plugin took the notice of success, or of what went wrong. Rules: DM-151"""
+        self._hold_time()
         what = f"NotifyRegistrationStatus at socket {shown}: {error or 'registered'}"
         try:
             await self._within(connection.notify(registered=not error, error=error), NOTIFY_TIMEOUT_S)

@@ -72,7 +72,7 @@ class CatchingUp:
 
 
 def _leads_to(link: Link, plugin: ScriptedPlugin) -> bool:
-    return _watched(link).real_path == os.path.realpath(plugin.socket_path)
+    return _watched(link).real_path in map(os.path.realpath, (plugin.socket_path, plugin.registry_path))
 
 
 def _watched(link: Link) -> WatchedConnection:

@@ -1,7 +1,7 @@
 """Whether what came is what a story expects.
 
-Lists are bags: the order of ids, entries and names is nobody's promise. Two are not: the calls of a plugin came one after
-the other, and the members of a list inside a list (`[container path, host path, read only]`) have their places.
+Lists are bags: the order of ids, entries and names is nobody's promise. Two are not: calls and notifications of a plugin came
+one after the other, and the members of a list inside a list (`[container path, host path, read only]`) have their places.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 _TEXTS = ("message", "error")
 """Where `...` stands for any text."""
-_IN_ORDER = ("calls",)
+_IN_ORDER = ("calls", "notified")
 
 
 def matches(expected: Any, came: Any) -> bool:

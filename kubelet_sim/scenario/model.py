@@ -76,6 +76,11 @@ class Story:
     source: str = ""
     """The file it was read from."""
 
+    @property
+    def has_plugin_watcher(self) -> bool:
+        """Whether its node has one; otherwise a plugin that looks for `plugins_registry` calls Register."""
+        return any(step.do == "watch-serve" for step in self.steps)
+
 
 def read_stories(text: str, source: str) -> tuple[Story, ...]:
     """The stories of a file of YAML or JSON, in order: a list of them, one alone, or one a YAML document.
@@ -235,6 +240,9 @@ _IN_CONTAINER: Mapping[str, Reader] = {"pod": values.text, "container": values.t
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {
         "serve": Verb(_PLUGIN),
+        "watch-serve": Verb(_PLUGIN),
+        "watch-remove": Verb(_PLUGIN),
+        "notified": Verb(_PLUGIN),
         "register": Verb(_PLUGIN, {"nowait": values.truth}),
         "reserve": Verb(_PLUGIN),
         "update": Verb({**_PLUGIN, "devices": read_devices}),

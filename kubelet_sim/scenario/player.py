@@ -105,6 +105,7 @@ async def _stage(story: Story, transcript: Path | None) -> AsyncGenerator[Stage,
         topology=story.node.topology,
         runs_containers=False,
         has_status_rounds=False,
+        has_plugin_watcher=story.has_plugin_watcher,
     )
     node = Node(config, clock=clock, calls=WatchedCalls(plugin_calls(config.profile), clock, bell), order=AsWritten())
     async with contextlib.AsyncExitStack() as at_the_end:

@@ -13,8 +13,9 @@ from attrs import define, field, frozen
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
+from kubelet_sim.node.layout import KUBELET_ROOT
 from kubelet_sim.scenario.script import AllocateScript, Devices, During, Script
 from kubelet_sim.wire.plugin_server import PluginServer
 
@@ -73,7 +74,7 @@ class ScriptedPlugin:
 
     Args:
         script: what it does.
-        directory: where its socket goes.
+        directory: where its socket goes; `plugins_registry` lies beside it.
         arrived: waits until the node has dealt with what was sent; for pushes in the middle of a call.
         changed: called whenever a stream opens, closes, or has sent a list.
     """
@@ -95,6 +96,8 @@ class ScriptedPlugin:
         self._arrived = arrived
         self._changed = changed
         self._server = PluginServer(self)
+        self._registry_server = PluginServer(self, self)
+        self._notices: list[dict[str, Any]] = []
         self._calls: list[dict[str, Any]] = []
         self._seen: Counter[str] = Counter()
 
@@ -104,6 +107,11 @@ class ScriptedPlugin:
     def socket_path(self) -> Path:
         """Where it listens, or would."""
         return self._directory / self.script.socket
+
+    @property
+    def registry_path(self) -> Path:
+        """Where the plugin watcher would find it. Rules: DM-146"""
+        return self._directory.with_name("plugins_registry") / (self.script.registry.socket or self.script.socket)
 
     @property
     def is_serving(self) -> bool:
@@ -123,9 +131,20 @@ class ScriptedPlugin:
             self._calls.clear()
         await self._server.serve(self.socket_path)
 
+    async def let_itself_be_found(self) -> None:
+        """Listen in `plugins_registry`, too, on a new socket file. Raises `TransportError`."""
+        await self.serve()
+        await self._registry_server.stop()
+        await self._registry_server.serve(self.registry_path)
+
+    def hide(self) -> None:
+        """Remove the socket file in `plugins_registry`, and go on serving."""
+        self.registry_path.unlink(missing_ok=True)
+
     async def stop(self) -> None:
         """Cut everything, as the death of the process does."""
         await self._server.stop()
+        await self._registry_server.stop()
         self.streams.clear()  # The library ends their calls a little later.
         self._changed()
 
@@ -160,7 +179,25 @@ class ScriptedPlugin:
         seen, self._seen = self._seen, Counter()
         return seen
 
+    def notices(self) -> list[dict[str, Any]]:
+        """How the kubelet said that its registrations by the plugin watcher ended, since the last look."""
+        notices, self._notices = self._notices, []
+        return notices
+
     # --- how it answers
+
+    async def info(self) -> PluginInfo:
+        """As the script says; what is right is a path as a plugin on a real node would say it."""
+        self._seen["GetInfo"] += 1
+        registry = self.script.registry
+        _fail(registry.info_error)
+        return registry.answer(self.script.resource, f"{KUBELET_ROOT}/{self._directory.name}/{self.script.socket}")
+
+    async def notified(self, *, registered: bool, error: str) -> None:
+        """Take it down."""
+        self._notices.append({"registered": registered, "error": error})
+        self._changed()
+        _fail(self.script.registry.notify_error)
 
     async def options(self) -> PluginOptions:
         """As the script says."""

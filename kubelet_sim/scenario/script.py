@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kubelet_sim.errors import RpcFailed, UsageError
 from kubelet_sim.model.device import HEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
-from kubelet_sim.model.plugin import API_VERSION, PluginOptions, Registration
+from kubelet_sim.model.plugin import API_VERSION, DEVICE_PLUGIN_TYPE, PluginInfo, PluginOptions, Registration
 from kubelet_sim.scenario import values
 from kubelet_sim.scenario.values import Keys
 from kubelet_sim.wire.status import go_name_of
@@ -68,6 +68,23 @@ class PreStartScript:
 
 
 @frozen
+class RegistryScript:
+    """What a plugin says and hears on its socket in `plugins_registry`. Rules: DM-148"""
+
+    info: Mapping[str, Any] = field(default=_NOTHING, hash=False)
+    """Keys of GetInfo's answer that are not what is right."""
+    socket: str | None = None
+    """The name there, if not that of its other socket; it may lie in a sub-directory."""
+    info_error: RpcFailed | None = None
+    notify_error: RpcFailed | None = None
+
+    def answer(self, resource: ResourceName, endpoint: str) -> PluginInfo:
+        """The answer to GetInfo of a plugin that serves a resource on that socket."""
+        right = PluginInfo(DEVICE_PLUGIN_TYPE, resource, endpoint, (API_VERSION,))
+        return evolve(right, **self.info)
+
+
+@frozen
 class Script:
     """A plugin's part in a story."""
 
@@ -86,6 +103,7 @@ class Script:
     allocate: AllocateScript = AllocateScript()
     preferred: PreferredScript = PreferredScript()
     prestart: PreStartScript = PreStartScript()
+    registry: RegistryScript = RegistryScript()
     source: Mapping[str, Any] = field(default=_NOTHING, hash=False, repr=False, eq=False)
     """The mapping it was read from."""
 
@@ -117,6 +135,12 @@ def read_script(source: object) -> Script:
         allocate=given.take("allocate", _allocate, AllocateScript()),
         preferred=given.take("preferred", _preferred, PreferredScript()),
         prestart=given.take("prestart", _prestart, PreStartScript()),
+        registry=RegistryScript(
+            given.take("info", _info, _NOTHING),
+            given.take("registry_socket", values.text, None),
+            given.take("info_error", read_status, None),
+            given.take("notify_error", read_status, None),
+        ),
         source=MappingProxyType(dict(given.whole)),
     )
     given.end()
@@ -146,6 +170,14 @@ def _device(value: object) -> Device:
     device = Device(DeviceID(given.take("id", values.text)), given.take("health", values.text, HEALTHY), topology)
     given.end()
     return device
+
+
+def _info(value: object) -> Mapping[str, Any]:
+    given = Keys(value, "info")
+    texts = {name: given.take(name, values.text) for name in ("type", "name", "endpoint") if name in given.whole}
+    versions = {"supported_versions": given.take("versions", values.texts)} if "versions" in given.whole else {}
+    given.end()
+    return MappingProxyType(texts | versions)
 
 
 def _options(value: object) -> PluginOptions:

@@ -18,6 +18,7 @@ from kubelet_sim.model.ids import ContainerName, DeviceID, PodUID
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
 from kubelet_sim.scenario import directory, looks
 from kubelet_sim.scenario.catching_up import CatchingUp
 from kubelet_sim.scenario.model import Step, Story
@@ -36,6 +37,7 @@ class Stage:
     """One story being played: its node, its plugins, and the pods that it has spoken of."""
 
     def __init__(self, story: Story, node: Node, bell: Bell) -> None:
+        self._story = story
         self._node = node
         self._bell = bell
         self._catching_up = CatchingUp(node, bell)
@@ -83,6 +85,23 @@ class Stage:
 
     async def _do_serve(self, plugin: ScriptedPlugin) -> None:
         await plugin.serve()
+
+    async def _do_watch_serve(self, plugin: ScriptedPlugin) -> Any:
+        await plugin.let_itself_be_found()
+        return await self._watched(plugin)
+
+    async def _do_watch_remove(self, plugin: ScriptedPlugin) -> Any:
+        plugin.hide()
+        return await self._watched(plugin)
+
+    async def _do_notified(self, plugin: ScriptedPlugin) -> Any:
+        return {"notified": plugin.notices()}
+
+    async def _watched(self, plugin: ScriptedPlugin) -> Any:
+        """What it is told until the reconciler's next second is over."""
+        await self._node.advance(RECONCILER_S)
+        await self._caught_up()
+        return await self._do_notified(plugin)
 
     async def _do_register(self, plugin: ScriptedPlugin, *, nowait: bool = False) -> Any:
         await plugin.serve()
@@ -191,6 +210,9 @@ class Stage:
         except TransportError:
             return {"started": False}
         await kubelet.sources_ready(ready=ready)
+        if self._story.has_plugin_watcher:
+            await self._node.advance(0)  # what is in plugins_registry is registered at once
+            await self._caught_up()
         return {"started": True}
 
     async def _do_restart(self, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> None:

@@ -87,7 +87,7 @@ def _expected(step: Step) -> str:
             return "no plugin has a say in it"
         case {"started": bool(started)}:
             return "it starts" if started else "it cannot start"
-        case {"calls": []}:
+        case {"calls": []} | {"notified": []}:
             return "none"
     return "" if expect == {} and step.do not in _LOOKS else f"expected {_short(expect)}"
 
@@ -126,6 +126,13 @@ def _entry(given: _Arguments) -> str:
 
 _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "serve": lambda given: f"Plugin {given['plugin']} listens on its socket",
+    "watch-serve": lambda given: (
+        f"Plugin {given['plugin']} listens on a new socket in plugins_registry, and a second passes"
+    ),
+    "watch-remove": lambda given: (
+        f"The socket of plugin {given['plugin']} in plugins_registry is removed, and a second passes"
+    ),
+    "notified": lambda given: f"What plugin {given['plugin']} was told by the plugin watcher since the last look",
     "register": lambda given: f"Plugin {given['plugin']} registers",
     "register-as": lambda given: f"Plugin {given['plugin']} registers{_over(given)}",
     "register-two": lambda given: f"Plugins {' and '.join(given['plugins'])} register, one while the other still does",

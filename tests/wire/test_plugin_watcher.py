@@ -549,6 +549,27 @@ def test_a_plugin_keeps_its_place_over_restarts_of_the_kubelet() -> None:
     on_stage(body)
 
 
+def test_a_plugin_that_serves_in_the_swept_directory_is_lost_at_a_restart() -> None:
+    """Its registration socket stays, its other one does not: told again and again, until it listens anew. Rules: DM-8, DM-153"""
+
+    async def body(it: Stage) -> None:
+        plugin = await it.plugin(serves=it.root / "device-plugins" / "gpu.sock")
+        await it.seconds(1)
+        await it.node.restart()
+        await it.seconds(0)
+        await it.seconds(10)
+        text = "RegisterPlugin error -- plugin registration failed with err: failed to dial device plugin: "
+        assert plugin.told == [OK, (False, f"{text}context deadline exceeded")]
+
+        await plugin.stop()
+        await plugin.start()
+        await it.seconds(1)
+        assert plugin.told[2:] == [OK]
+        await it.healthy(2)
+
+    on_stage(body)
+
+
 def test_a_directory_that_is_removed_whole() -> None:
     """Every socket in it is gone. Rules: DM-146, DM-152"""
 
