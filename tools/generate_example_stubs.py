@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from tools.generate_protos import GenerationError, generators  # noqa: E402 - found only now
 
-PROTO = Path("plugins_examples/pb/api.proto")
+PROTOS = (Path("plugins_examples/pb/api.proto"), Path("plugins_examples/pb/registration.proto"))
 SUFFIXES = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
 
 
@@ -42,12 +42,12 @@ def generate(python: Path) -> dict[Path, str]:
     with tempfile.TemporaryDirectory(prefix="ks-stubs-") as stage:
         kinds = ("--python_out=", "--grpc_python_out=", "--mypy_out=quiet:", "--mypy_grpc_out=quiet:")
         subprocess.run(
-            [python, "-m", "grpc_tools.protoc", "-I.", *(kind + stage for kind in kinds), PROTO],
+            [python, "-m", "grpc_tools.protoc", "-I.", *(kind + stage for kind in kinds), *PROTOS],
             check=True,
             cwd=ROOT,
             env=os.environ | {"PATH": os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])},
         )
-        paths = [PROTO.with_name(PROTO.stem + suffix) for suffix in SUFFIXES]
+        paths = [proto.with_name(proto.stem + suffix) for proto in PROTOS for suffix in SUFFIXES]
         return {path: (Path(stage) / path).read_text(encoding="utf-8") for path in paths}
 
 

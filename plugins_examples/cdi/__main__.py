@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plugins_examples.cdi.plugin import Cdi
-from plugins_examples.chassis.options import add_devices, add_resource, make_parser, settings
+from plugins_examples.chassis.options import add_devices, add_registry, add_resource, make_parser, settings
 from plugins_examples.chassis.process import run_until_signal
 
 KIND = re.compile(r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--host-node", default="/dev/null", metavar="PATH", help="the host's node behind each device (%(default)s)"
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     directory = options.cdi_dir.absolute()
     plugin = Cdi(options.resource, options.kind, options.devices, directory, options.host_node)

@@ -50,6 +50,8 @@ class Settings:
     """The plugin's name, with which its sockets' names begin."""
     socket_dir: Path
     unhealthy_file: Path | None
+    registry: Path | None = None
+    """Where the kubelet finds plugins by itself; without it, the plugin calls the kubelet."""
 
     @property
     def kubelet_socket(self) -> Path:
@@ -80,14 +82,18 @@ class Lifecycle:
             self._plugin.start()
             while not self._stopping.is_set():
                 self._poll_devices()
-                kubelet = socket_identity(self._settings.kubelet_socket)
-                if kubelet is None:
-                    self._complain(f"no kubelet at {self._settings.kubelet_socket} yet, waiting")
-                    self._stopping.wait(POLL_S)
-                    continue
-                self._serve_kubelet(kubelet)
+                self._serve_once()
         finally:
             self._plugin.stop()
+
+    def _serve_once(self) -> None:
+        """Wait a moment for a kubelet, or serve the one that there is until it is gone."""
+        kubelet = socket_identity(self._settings.kubelet_socket)
+        if kubelet is None:
+            self._complain(f"no kubelet at {self._settings.kubelet_socket} yet, waiting")
+            self._stopping.wait(POLL_S)
+        else:
+            self._serve_kubelet(kubelet)
 
     def _serve_kubelet(self, kubelet: FileIdentity) -> None:
         """One endpoint, from its socket to its end."""

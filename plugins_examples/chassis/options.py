@@ -37,6 +37,17 @@ def make_parser(name: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def add_registry(parser: argparse.ArgumentParser) -> None:
+    """`--registry DIR`."""
+    parser.add_argument(
+        "--registry",
+        type=Path,
+        metavar="DIR",
+        help="serve there and be found by the kubelet's plugin watcher, instead of calling Register: "
+        "/var/lib/kubelet/plugins_registry",
+    )
+
+
 def add_resource(parser: argparse.ArgumentParser, default: str) -> None:
     """`--resource NAME`."""
     parser.add_argument(
@@ -54,11 +65,13 @@ def settings(
 ) -> Settings:
     """What the common options say; from here on the log speaks in the plugin's name. Ends the process on misuse."""
     socket_dir = options.socket_dir.absolute()
+    registry = options.registry.absolute() if getattr(options, "registry", None) else None
+    option = "--registry" if registry else "--socket-dir"
     for each in resources:
-        if (length := longest_socket_path(socket_dir, socket_stem(plugin, each))) > SOCKET_PATH_BYTES:
-            parser.error(f"--socket-dir: socket paths would have {length} bytes, {SOCKET_PATH_BYTES} are possible")
+        if (length := longest_socket_path(registry or socket_dir, socket_stem(plugin, each))) > SOCKET_PATH_BYTES:
+            parser.error(f"{option}: socket paths would have {length} bytes, {SOCKET_PATH_BYTES} are possible")
     logging.basicConfig(level=logging.INFO, format=f"{plugin}: %(message)s", stream=sys.stderr)
-    return Settings(plugin, socket_dir, options.unhealthy_file)
+    return Settings(plugin, socket_dir, options.unhealthy_file, registry)
 
 
 def resource(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from plugins_examples.chassis.lifecycle import Lifecycle, Settings
 from plugins_examples.chassis.plugin import Plugin
+from plugins_examples.chassis.registry import FoundLifecycle
 
 LOG = logging.getLogger(__name__)
 
@@ -22,7 +23,8 @@ def run_until_signal(settings: Settings, plugins: Sequence[Plugin]) -> int:
     # Blocked before any thread begins: no handler runs in the middle of anything, `sigwait` alone takes them.
     awaited = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    lifecycles = [Lifecycle(settings, plugin) for plugin in plugins]
+    kind = FoundLifecycle if settings.registry else Lifecycle
+    lifecycles = [kind(settings, plugin) for plugin in plugins]
     failed: list[str] = []
 
     def live(lifecycle: Lifecycle) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
 
@@ -124,14 +124,22 @@ def _refusing(context: grpc.ServicerContext) -> Iterator[None]:
 class Endpoint:
     """A served socket."""
 
-    def __init__(self, directory: Path, stem: str, plugin: Plugin, inventory: Inventory) -> None:
-        """Listens when it returns. Raises `OSError` if the socket cannot be made."""
+    def __init__(
+        self,
+        directory: Path,
+        stem: str,
+        plugin: Plugin,
+        inventory: Inventory,
+        also: Callable[[grpc.Server], None] = lambda _: None,
+    ) -> None:
+        """Listens when it returns. Raises `OSError` if the socket cannot be made. `also` adds what else it serves."""
         self.socket = new_socket_path(directory, stem)
         self._service = Service(plugin, inventory)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(THREADS, thread_name_prefix="rpc"), options=SERVER_OPTIONS
         )
         api_pb2_grpc.add_DevicePluginServicer_to_server(self._service, self._server)
+        also(self._server)
         try:
             self._server.add_insecure_port(grpc_address(self.socket))
         except RuntimeError as error:

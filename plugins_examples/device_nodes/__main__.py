@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from plugins_examples.chassis.options import add_resource, make_parser, settings
+from plugins_examples.chassis.options import add_registry, add_resource, make_parser, settings
 from plugins_examples.chassis.process import run_until_signal
 from plugins_examples.device_nodes.plugin import DeviceNodes, Mounted, is_text
 
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="HOSTDIR[:CONTAINERDIR[:ro]]",
         help="a directory that every container with a device gets to see; may be repeated",
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     plugin = DeviceNodes(options.resource, options.device or SERIAL_PORTS, options.permissions, options.mount)
     return run_until_signal(settings(parser, options, "device-nodes", [plugin.resource]), [plugin])

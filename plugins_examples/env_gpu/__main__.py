@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from plugins_examples.chassis.options import add_resource, count, make_parser, settings, variable
+from plugins_examples.chassis.options import add_registry, add_resource, count, make_parser, settings, variable
 from plugins_examples.chassis.process import run_until_signal
 from plugins_examples.env_gpu.plugin import EnvGpu
 
@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME",
         help="variable that grants (%(default)s)",
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     plugin = EnvGpu(options.resource, options.gpus, options.env)
     return run_until_signal(settings(parser, options, "env-gpu", [plugin.resource]), [plugin])

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from plugins_examples.chassis.options import MOST_DEVICES, add_resource, count, make_parser, settings
+from plugins_examples.chassis.options import MOST_DEVICES, add_registry, add_resource, count, make_parser, settings
 from plugins_examples.chassis.process import run_until_signal
 from plugins_examples.numa.plugin import Numa
 
@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NODE:COUNT,...",
         help="how many devices there are on which node (%(default)s)",
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     plugin = Numa(options.resource, options.numa)
     return run_until_signal(settings(parser, options, "numa", [plugin.resource]), [plugin])

@@ -1,5 +1,5 @@
-"""The device plugin API as these plugins speak it: `api.proto` and what protoc makes of it.
+"""The kubelet's APIs as these plugins speak them: `api.proto`, `registration.proto`, and what protoc makes of them.
 
-Everything but `api.proto` is generated (`tools/generate_example_stubs.py`). The messages live in protobuf's default
+Everything but these two is generated (`tools/generate_example_stubs.py`). The messages live in protobuf's default
 pool, as those of any plugin do.
 """

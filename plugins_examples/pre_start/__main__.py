@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from plugins_examples.chassis.options import add_devices, add_resource, make_parser, settings
+from plugins_examples.chassis.options import add_devices, add_registry, add_resource, make_parser, settings
 from plugins_examples.chassis.process import run_until_signal
 from plugins_examples.pre_start.plugin import PreStart
 
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="ids in this file, one a line, cannot be reset for as long as they stand there",
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     plugin = PreStart(options.resource, options.devices, options.reset_dir, options.stuck_file)
     return run_until_signal(settings(parser, options, "pre-start", [plugin.resource]), [plugin])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from plugins_examples.chassis.options import count, make_parser, resource, settings
+from plugins_examples.chassis.options import add_registry, count, make_parser, resource, settings
 from plugins_examples.chassis.process import run_until_signal
 from plugins_examples.two_resources.plugin import Units, variable_of
 
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME=COUNT",
         help=f"a resource; give one for each ({' '.join(f'{name}={number}' for name, number in CARD)})",
     )
+    add_registry(parser)
     options = parser.parse_args(arguments)
     plugins = [Units(name, number) for name, number in options.resource or CARD]
     names = [plugin.resource for plugin in plugins]

@@ -40,6 +40,17 @@ def test_the_documented_story_passes() -> None:
     assert outcome.is_passed
 
 
+def test_the_documented_story_of_the_plugin_watcher_passes() -> None:
+    """As it stands on its page. Rules: DM-149, DM-151"""
+
+    async def run() -> list[Outcome]:
+        name = "register-through-the-plugin-watcher.md"
+        return [outcome async for outcome in check(read_stories(yaml_of(name), name))]
+
+    (outcome,) = asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+    assert outcome.text() == ""
+
+
 def test_the_documented_story_can_be_recorded() -> None:
     """Without its expectations, they are what comes."""
     source = yaml_of("scenarios.md")
