@@ -19,6 +19,7 @@ from kubelet_sim.cli.options import (
     split_kind,
     split_name,
 )
+from kubelet_sim.cli.pod_columns import ready_text, restarts_text, status_text
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
     """List what is on the node.
 
     NAME narrows the list: a resource for resources, devices and plugins, a pod for pods, allocations and events. Singular
-    names of the kinds are fine, and so is KIND/NAME. A pod that runs without a resource which it asks for, because nobody
-    has listed that one, is shown as `Running (without NAME)`.
+    names of the kinds are fine, and so is KIND/NAME. READY, STATUS and RESTARTS of pods are those of kubectl; a pod that runs
+    without a resource which it asks for, because nobody has listed that one, is shown as `Running (without NAME)`.
+
+    Without a kubelet, after a crash, there are pods and the node as the API server has them, and no more.
 
     In JSON and YAML, `get node` is a Node and `get pods NAME` is a Pod as kubectl shows them, with their status. All else
     is a list, however many entries it has. `-o wide` has further columns: uids, paths, health of what is in use, ages on
@@ -150,9 +153,10 @@ def document(view: Any) -> Any:
     return plain(view)
 
 
-def phase_text(view: PodView) -> str:
-    """The phase, and the resources without which the pod has to run. Rules: DM-81"""
-    return f"{view.phase} (without {', '.join(view.missing)})" if view.missing else view.phase
+def whole_status_text(view: PodView) -> str:
+    """The status, and the resources without which the pod has to run. Rules: DM-81"""
+    text = status_text(view)
+    return f"{text} (without {', '.join(view.missing)})" if view.missing else text
 
 
 def came_by(view: PluginView) -> str:
@@ -205,9 +209,8 @@ COLUMNS: Mapping[str, Columns] = {
     "pods": (
         ("NAMESPACE", lambda view: view.namespace),
         ("NAME", lambda view: view.name),
-        ("PHASE", phase_text),
-        ("CONTAINERS", lambda view: ", ".join(f"{each.name}: {each.state}" for each in view.containers)),
-        ("REASON", lambda view: view.reason or next((c.reason for c in view.containers if c.message), "")),
+        ("READY", ready_text),
+        ("STATUS", whole_status_text),
         ("MESSAGE", lambda view: view.message or next((c.message for c in view.containers if c.message), "")),
     ),
     "allocations": (
@@ -238,8 +241,9 @@ WIDE: Mapping[str, WideColumns] = {
         ("FOUND BY", lambda view, _: view.registration_socket),
     ),
     "pods": (
+        ("PHASE", lambda view, _: view.phase),
+        ("CONTAINERS", lambda view, _: ", ".join(f"{each.name}: {each.state}" for each in view.containers)),
         ("ACTIVE", lambda view, _: view.is_active),
-        ("AGE", lambda view, now: age_text(now.now_s - view.created_at_s)),
         ("UID", lambda view, _: view.uid),
     ),
     "allocations": (
@@ -260,6 +264,9 @@ def list_table(kind: str, views: Sequence[Any], wide: NodeSnapshot | None = None
     columns = [*COLUMNS[kind]]
     if kind == "events":
         columns.insert(0, ("LAST SEEN", lambda view: age_text(now_s - view.at_s)))
+    if kind == "pods":
+        columns.insert(4, ("RESTARTS", lambda view: restarts_text(view, now_s)))
+        columns.insert(5, ("AGE", lambda view: age_text(now_s - view.created_at_s)))
     titles = [title for title, _ in columns]
     rows = [[_cell(of(view)) for _, of in columns] for view in views]
     if wide is not None:
@@ -301,7 +308,7 @@ def node_table(snapshot: NodeSnapshot) -> str:
         ["KUBELET", "RESTARTS", "CLOCK", "TIME", "ROOT"],
         [
             [
-                snapshot.kubelet_version,
+                snapshot.kubelet_version if snapshot.has_kubelet else f"{snapshot.kubelet_version} (none runs)",
                 str(snapshot.incarnation - 1),
                 snapshot.clock,
                 f"{snapshot.now_s:.3f}s",

@@ -14,7 +14,8 @@ from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, Commands, complain
-from kubelet_sim.cli.node import advance, restart, trace
+from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
+from kubelet_sim.cli.node import advance, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
 from kubelet_sim.cli.pods import apply, container_spec, delete, wait
@@ -62,7 +63,11 @@ for _command in (
     describe,
     container_spec,
     delete,
+    exit_,
     restart,
+    reboot,
+    crash,
+    start,
     advance,
     trace,
     replay,

@@ -1,4 +1,4 @@
-"""Commands about the node itself: `restart`, `advance`, `trace`."""
+"""Commands about the node itself: `advance`, `trace`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,6 @@ import click
 from kubelet_sim.cli.lines import record_line
 from kubelet_sim.cli.options import common, connected, duration_text, output_option, to_seconds
 from kubelet_sim.cli.render import json_line
-
-
-@click.command()
-@common
-def restart(root: Path | None) -> None:
-    """Restart the kubelet of the node.
-
-    Its sockets go and come back, plugins have to register again; containers keep running, and the checkpoint says which
-    devices they hold. Returns when every pod was admitted again.
-
-    \b
-    Example: kubelet-sim restart
-    """  # noqa: D301
-    with connected(root) as node:
-        node.restart()
-    click.echo("kubelet restarted")
 
 
 @click.command()

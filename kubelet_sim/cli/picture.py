@@ -17,6 +17,7 @@ from rich.text import Text
 
 from kubelet_sim.cli.get import grace_text
 from kubelet_sim.cli.options import age_text
+from kubelet_sim.cli.pod_columns import status_text
 from kubelet_sim.cli.render import COLOURS
 from kubelet_sim.cli.text import escape_terminal
 from kubelet_sim.model.views import DeviceView, EventView, NodeSnapshot, PodView, ResourceView
@@ -135,7 +136,7 @@ def picture(look: Look, width: int, height: int) -> Group:
 def _head(now: NodeSnapshot) -> Text:
     text = (
         f"kubelet {now.kubelet_version}  root {now.root}  {age_text(now.now_s)} on a {now.clock} clock"
-        f"  kubelet process {now.incarnation}  Ctrl-C ends it"
+        f"  {f'kubelet process {now.incarnation}' if now.has_kubelet else 'NO KUBELET RUNS'}  Ctrl-C ends it"
     )
     return _line(text, style="bold")
 
@@ -168,16 +169,22 @@ def _pods(views: Sequence[PodView], most: int, width: int, now_s: float) -> Tabl
     rows = [
         [
             f"{view.namespace}/{view.name}",
-            f"{view.phase} (!)" if view.missing else view.phase,
+            _status(view),
             age_text(now_s - view.created_at_s),
             ", ".join(f"{each.name}: {each.state}" for each in view.containers),
             _message(view),
         ]
         for view in ordered
     ]
-    header = ("NAME", "PHASE", "AGE", "CONTAINERS", "MESSAGE")
+    header = ("NAME", "STATUS", "AGE", "CONTAINERS", "MESSAGE")
     cuts = ((4, _WORTH_SEEING), (3, _WORTH_SEEING), (3, 0), (4, 0), (2, 0))
     return _table(header, rows, most, width, cuts)
+
+
+def _status(view: PodView) -> str:
+    """The phase of a pod that was refused: there is a message, and room is scarce."""
+    text = view.phase if view.reason else status_text(view)
+    return f"{text} (!)" if view.missing else text
 
 
 def _message(view: PodView) -> str:

@@ -12,6 +12,7 @@ import click
 
 from kubelet_sim.cli.completing import conditions, container_names, object_names, pod_names
 from kubelet_sim.cli.options import (
+    F,
     common,
     connected,
     duration_text,
@@ -25,6 +26,7 @@ from kubelet_sim.cli.options import (
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
+    from kubelet_sim.model.life import Deletion
     from kubelet_sim.model.pod import Pod
     from kubelet_sim.model.views import NodeSnapshot
     from kubelet_sim.wire.control_client import ControlClient
@@ -88,6 +90,23 @@ def read_text(file: str) -> str:
         raise UsageError(f"{name} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from error
 
 
+def deletion_options(command: F) -> F:
+    """Add the options that say how pods are deleted."""
+    for option in (
+        click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until they are gone."),
+        click.option("--force", is_flag=True, help="Forget the pods at once; containers may still be stopping."),
+        click.option("--now", is_flag=True, help="The same as --grace-period 1."),
+        click.option(
+            "--grace-period",
+            type=click.IntRange(0),
+            metavar="SECONDS",
+            help="How long containers may take to stop, on the node's clock; else as each pod says, or 30.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command()
 @click.argument("kind", required=False, metavar="[pod[/NAME]]")
 @click.argument("names", nargs=-1, shell_complete=object_names, metavar="[NAME]...")
@@ -95,6 +114,7 @@ def read_text(file: str) -> str:
     "-f", "--filename", "files", multiple=True, metavar="FILE", help="Delete the pods of this file of manifests."
 )
 @click.option("--all", "every", is_flag=True, help="Delete all pods of the namespace.")
+@deletion_options
 @namespace_option
 @common
 def delete(
@@ -105,8 +125,12 @@ def delete(
     every: bool,
     namespace: str,
     root: Path | None,
+    **choices: Any,
 ) -> None:
     """Delete pods: their containers stop, and their devices are free for the next pod that needs some.
+
+    Containers stop at once, unless a pod says otherwise by the annotation stop.kubelet-sim/CONTAINER, a number of seconds;
+    until then the pod is Terminating and keeps its devices. Without a kubelet, pods are gone at once.
 
     A pod that is not there does not keep the others from being deleted; it is told at the end, with exit code 2.
 
@@ -117,6 +141,7 @@ def delete(
     """  # noqa: D301
     from kubelet_sim.errors import UsageError
 
+    how = _deletion(**choices)
     wanted = [split_name(name, namespace) for name in _deletable(kind, names)]
     if bool(wanted) + bool(files) + every != 1:
         raise click.UsageError("which pods? Say pod NAME, -f FILE or pod --all")
@@ -127,15 +152,23 @@ def delete(
             wanted = [(pod.namespace, pod.name) for pod in node.status().pods if pod.namespace == namespace]
         for place, name in dict.fromkeys(wanted):
             try:
-                node.delete(name, place)
+                node.delete(name, place, how)
             except UsageError as error:
                 problems.append(str(error))
             else:
-                click.echo(escape_terminal(f"pod/{name}{where_text(place)} deleted"))
+                click.echo(escape_terminal(f"pod/{name}{where_text(place)} {'force ' if how.is_forced else ''}deleted"))
     if problems:
         raise UsageError("; ".join(problems))
     if not wanted:
         click.echo("no pods", err=True)
+
+
+def _deletion(grace_period: int | None, *, now: bool, force: bool, waits: bool) -> Deletion:
+    from kubelet_sim.model.life import Deletion
+
+    if now and grace_period is not None:
+        raise click.UsageError("--now is a grace period of its own: leave --grace-period out")
+    return Deletion(1 if now else grace_period, is_forced=force, waits=waits)
 
 
 def _deletable(kind: str | None, names: tuple[str, ...]) -> list[str]:

@@ -6,11 +6,14 @@ Which directory that is, and whether we may touch it at all, is decided in `root
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
 from kubelet_sim.errors import TransportError
+from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.os_errors import os_error_text
 from kubelet_sim.profiles import Sweep
 
@@ -82,6 +85,20 @@ def make_deprecation_file(directory: Path) -> None:
         path.write_bytes(b"")
     except OSError as exc:
         raise TransportError(os_error_text("open", path, exc)) from exc
+
+
+def lose_files(layout: RootLayout, how: Comeback) -> tuple[str, ...]:
+    """Remove what is lost while no kubelet runs, and say of what; the root is ours.
+
+    Rules: DM-113
+    """
+    if not how.keeps_directory:
+        shutil.rmtree(layout.device_plugins, ignore_errors=True)
+        return ("the device-plugin directory",)
+    if not how.keeps_checkpoint and layout.checkpoint.is_file():
+        layout.checkpoint.unlink()
+        return ("the checkpoint",)
+    return ()
 
 
 def _names(directory: Path) -> list[str]:

@@ -18,11 +18,11 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission, Admitted
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import PodUID
+from kubelet_sim.model.life import GRACEFUL, Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node import scripted
 from kubelet_sim.node.applying import new_pods
 from kubelet_sim.node.back_off import BackOff
-from kubelet_sim.node.deletion import GRACEFUL, Deletion
 from kubelet_sim.node.events import WARNING
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.pod_worker import PodWorker, container_ends
@@ -181,6 +181,7 @@ class MainLoop:
 
         Rules: DM-74, DM-115, DM-116
         """
+        how.check()
         kubelet, known = self._around.kubelet_or_none(), self.pods.find(name, namespace)
         if kubelet is None:
             self._forget(known, "no kubelet knows of it")

@@ -18,15 +18,14 @@ from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.booting import Booting, plugin_calls
 from kubelet_sim.node.clock import ManualClock, RealClock
-from kubelet_sim.node.comeback import AS_USUAL, Comeback
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.deletion import GRACEFUL, Deletion
 from kubelet_sim.node.events import NODE_NAME, WARNING, Events
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop

@@ -43,8 +43,8 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) ->
 
 
 def _container_statuses(pod: Pod, known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
-    """Nothing for a pod that was refused: its containers never were. Rules: DM-77"""
-    if known.was_refused:
+    """Nothing for a pod that was refused, or not admitted yet: its containers never were. Rules: DM-77"""
+    if known.was_refused or known.verdict is None:
         return {}
     told: dict[str, list[dict[str, Any]]] = {"initContainerStatuses": [], "containerStatuses": []}
     for status in known.statuses(runtime):

@@ -8,10 +8,11 @@ from random import Random
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.booting import Booting
-from kubelet_sim.node.comeback import Comeback
+from kubelet_sim.node.directory import lose_files
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.surroundings import Surroundings
@@ -77,7 +78,7 @@ class KubeletProcesses:
             TransportError: it could not start.
         """
         await self._booting.has_written()
-        for lost in how.lose_files(layout):
+        for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
         running = self._around.runtime.running()
         if not how.socket_after_s:

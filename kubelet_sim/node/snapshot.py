@@ -134,7 +134,10 @@ def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodVi
         phase=known.phase,
         reason=known.reason,
         message=known.message,
-        containers=tuple(_container_view(each, was_refused=known.was_refused) for each in known.statuses(runtime)),
+        containers=tuple(
+            _container_view(each, was_begun=known.verdict is not None and not known.was_refused)
+            for each in known.statuses(runtime)
+        ),
         is_active=pod.uid in state.active_pods,
         created_at_s=known.created_at_s,
         missing=_missing(known, state),
@@ -177,9 +180,9 @@ def _missing(known: KnownPod, state: State) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _container_view(status: ContainerStatus, *, was_refused: bool) -> ContainerView:
-    """Containers of a refused pod that never were wait for nothing. Rules: DM-77"""
-    never_was = was_refused and status.held is None
+def _container_view(status: ContainerStatus, *, was_begun: bool) -> ContainerView:
+    """Containers that never were, of a pod without a good verdict, wait for nothing. Rules: DM-77"""
+    never_was = not was_begun and status.held is None
     ended = status.ended
     return ContainerView(
         status.container.name,

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
+from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
@@ -123,9 +124,21 @@ class SyncNode:
             finally:
                 self._release()
 
-    def restart(self) -> None:
+    def restart(self, how: Comeback = AS_USUAL) -> None:
         """End the kubelet process and start a new one on the same directory."""
-        self.run(self.node.restart())
+        self.run(self.node.restart(how))
+
+    def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
+        """End every container and the kubelet process, and start a new one."""
+        self.run(self.node.reboot(how, seed=seed))
+
+    def crash(self) -> None:
+        """End the kubelet process; the node goes on without one."""
+        self.run(self.node.crash())
+
+    def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
+        """Start a kubelet process after a crash."""
+        self.run(self.node.start_kubelet(how))
 
     def admit(self, pod: Pod) -> Admission:
         """The verdict on a pod."""
@@ -135,9 +148,19 @@ class SyncNode:
         """Put pods on the node without waiting for their verdicts."""
         self.run(self.node.apply(pods))
 
-    def remove(self, name: str, namespace: str = "default") -> None:
+    def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
         """Delete a pod."""
-        self.run(self.node.remove(name, namespace))
+        self.run(self.node.remove(name, namespace, how))
+
+    def exit_container(
+        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
+    ) -> str:
+        """End a container that runs, as its program might."""
+
+        async def end() -> str:
+            return self.node.exit_container(name, container, namespace, code=code)
+
+        return self.run(end())
 
     def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
         """What the kubelet would hand to the runtime for a container now."""

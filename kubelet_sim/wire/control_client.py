@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Record
@@ -77,9 +78,12 @@ class ControlClient:
         answer = self._unary("Apply", request, pb.ApplyResponse)
         return tuple(AppliedPod(pod.name, pod.namespace, pod.created) for pod in answer.pods)
 
-    def delete(self, name: str, namespace: str) -> None:
+    def delete(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
         """Delete a pod."""
-        self._unary("Delete", pb.DeleteRequest(name=name, namespace=namespace), pb.DeleteResponse)
+        request = pb.DeleteRequest(
+            name=name, namespace=namespace, grace_s=how.grace_s, is_forced=how.is_forced, at_once=not how.waits
+        )
+        self._unary("Delete", request, pb.DeleteResponse)
 
     def container_spec(self, name: str, container: str | None, namespace: str) -> ContainerSpec:
         """Return what a container got when it was created."""
@@ -97,9 +101,29 @@ class ControlClient:
         answer = self._unary("ListEvents", pb.ListEventsRequest(), pb.ListEventsResponse)
         return tuple(map(control_messages.event_value, answer.events))
 
-    def restart(self) -> None:
+    def restart(self, how: Comeback = AS_USUAL) -> None:
         """Restart the kubelet; returns when every pod was admitted again."""
-        self._unary("Restart", pb.RestartRequest(), pb.RestartResponse)
+        request = pb.RestartRequest(how=control_messages.comeback_message(how))
+        self._unary("Restart", request, pb.RestartResponse)
+
+    def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
+        """Reboot the node; returns when every pod was admitted again."""
+        request = pb.RebootRequest(how=control_messages.comeback_message(how), seed=seed)
+        self._unary("Reboot", request, pb.RebootResponse)
+
+    def crash(self) -> None:
+        """End the kubelet; the node goes on without one."""
+        self._unary("Crash", pb.CrashRequest(), pb.CrashResponse)
+
+    def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
+        """Start a kubelet on a node that has none."""
+        request = pb.StartKubeletRequest(how=control_messages.comeback_message(how))
+        self._unary("StartKubelet", request, pb.StartKubeletResponse)
+
+    def exit_container(self, name: str, container: str | None, namespace: str, *, code: int) -> str:
+        """End a container that runs; returns its name."""
+        request = pb.ExitContainerRequest(name=name, namespace=namespace, container=container, code=code)
+        return self._unary("ExitContainer", request, pb.ExitContainerResponse).container
 
     def advance(self, seconds: float) -> float:
         """Let time pass; returns the node's clock, in seconds since its start."""

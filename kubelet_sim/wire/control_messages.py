@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.model.views import (
     AllocationView,
@@ -40,6 +41,7 @@ def snapshot_message(snapshot: NodeSnapshot) -> pb.NodeSnapshot:
         plugins=[_plugin_message(view) for view in snapshot.plugins],
         pods=[_pod_message(view) for view in snapshot.pods],
         allocations=[_allocation_message(view) for view in snapshot.allocations],
+        has_kubelet=snapshot.has_kubelet,
     )
 
 
@@ -58,6 +60,7 @@ def snapshot_value(message: pb.NodeSnapshot) -> NodeSnapshot:
         plugins=tuple(_plugin_value(each) for each in message.plugins),
         pods=tuple(_pod_value(each) for each in message.pods),
         allocations=tuple(_allocation_value(each) for each in message.allocations),
+        has_kubelet=message.has_kubelet,
     )
 
 
@@ -145,6 +148,24 @@ def event_value(message: pb.Event) -> EventView:
         first_at_s=message.first_at_s,
         count=message.count,
         field_path=message.field_path,
+    )
+
+
+def comeback_message(how: Comeback) -> pb.Comeback:
+    """Return the message that says how a kubelet comes back."""
+    return pb.Comeback(
+        socket_after_s=how.socket_after_s,
+        loses_checkpoint=not how.keeps_checkpoint,
+        loses_directory=not how.keeps_directory,
+    )
+
+
+def comeback_value(message: pb.Comeback) -> Comeback:
+    """Return what a message says of how a kubelet comes back."""
+    return Comeback(
+        message.socket_after_s,
+        keeps_checkpoint=not message.loses_checkpoint,
+        keeps_directory=not message.loses_directory,
     )
 
 
@@ -254,12 +275,22 @@ def _pod_message(view: PodView) -> pb.Pod:
                 state=each.state,
                 reason=sendable(each.reason),
                 message=sendable(each.message),
+                exit_code=each.exit_code,
+                restart_count=each.restart_count,
+                is_ready=each.is_ready,
+                last_reason=each.last_reason,
+                last_exit_code=each.last_exit_code,
+                last_finished_at_s=each.last_finished_at_s,
+                id=each.id,
             )
             for each in view.containers
         ],
         is_active=view.is_active,
         created_at_s=view.created_at_s,
         missing=view.missing,
+        is_deleting=view.is_deleting,
+        requests=_pair_messages(view.requests),
+        limits=_pair_messages(view.limits),
     )
 
 
@@ -271,12 +302,30 @@ def _pod_value(message: pb.Pod) -> PodView:
         phase=message.phase,
         reason=message.reason,
         message=message.message,
-        containers=tuple(
-            ContainerView(each.name, each.kind, each.state, each.reason, each.message) for each in message.containers
-        ),
+        containers=tuple(map(_container_value, message.containers)),
         is_active=message.is_active,
         created_at_s=message.created_at_s,
         missing=tuple(message.missing),
+        is_deleting=message.is_deleting,
+        requests=_pair_values(message.requests),
+        limits=_pair_values(message.limits),
+    )
+
+
+def _container_value(message: pb.Container) -> ContainerView:
+    return ContainerView(
+        message.name,
+        message.kind,
+        message.state,
+        message.reason,
+        message.message,
+        exit_code=message.exit_code if message.HasField("exit_code") else None,
+        restart_count=message.restart_count,
+        is_ready=message.is_ready,
+        last_reason=message.last_reason,
+        last_exit_code=message.last_exit_code if message.HasField("last_exit_code") else None,
+        last_finished_at_s=message.last_finished_at_s if message.HasField("last_finished_at_s") else None,
+        id=message.id,
     )
 
 

@@ -18,6 +18,7 @@ from attrs import evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Transcript
@@ -53,12 +54,12 @@ class ControlledNode(Protocol):
         """Of this node, through all its kubelet processes."""
 
     def status(self) -> NodeSnapshot:
-        """Raises `UsageError` while no kubelet runs."""
+        """The node at this moment."""
 
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """Raises `UsageError`; nothing was applied then."""
 
-    async def remove(self, name: str, namespace: str = "default") -> None:
+    async def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
         """Raises `UsageError` if there is no such pod."""
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
@@ -70,8 +71,22 @@ class ControlledNode(Protocol):
     def events(self) -> tuple[EventView, ...]:
         """Oldest first."""
 
-    async def restart(self) -> None:
+    async def restart(self, how: Comeback = AS_USUAL) -> None:
         """Raises `TransportError` if the new kubelet cannot start."""
+
+    async def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
+        """Raises `TransportError` if the new kubelet cannot start."""
+
+    async def crash(self) -> None:
+        """Raises `UsageError` if no kubelet runs."""
+
+    async def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
+        """Raises `UsageError` if one runs, `TransportError` if it cannot start."""
+
+    def exit_container(
+        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
+    ) -> str:
+        """Answers with the container's name. Raises `UsageError` if it does not run."""
 
     async def advance(self, seconds: float) -> None:
         """Raises `UsageError` if time passes by itself."""
@@ -144,6 +159,10 @@ class _Service:
             "GetPod": _unary(pb.GetPodRequest, self.pod),
             "ListEvents": _unary(pb.ListEventsRequest, self.events),
             "Restart": _unary(pb.RestartRequest, self.restart),
+            "Reboot": _unary(pb.RebootRequest, self.reboot),
+            "Crash": _unary(pb.CrashRequest, self.crash),
+            "StartKubelet": _unary(pb.StartKubeletRequest, self.start_kubelet),
+            "ExitContainer": _unary(pb.ExitContainerRequest, self.exit_container),
             "Advance": _unary(pb.AdvanceRequest, self.advance),
             "Trace": _stream(pb.TraceRequest, self.trace),
         }
@@ -169,9 +188,8 @@ class _Service:
         sent: NodeSnapshot | None = None
         async with contextlib.aclosing(self._changes()) as changes:
             async for _ in changes:
-                try:
-                    snapshot = self._node.status()
-                except UsageError:  # between two kubelets
+                snapshot = self._node.status()
+                if not snapshot.has_kubelet:  # between two kubelets
                     continue
                 if sent is None or evolve(snapshot, now_s=sent.now_s) != sent:
                     yield control_messages.snapshot_message(snapshot)
@@ -185,7 +203,9 @@ class _Service:
         )
 
     async def delete(self, request: pb.DeleteRequest) -> pb.DeleteResponse:
-        await self._to_its_end(self._node.remove(request.name, request.namespace))
+        grace_s = request.grace_s if request.HasField("grace_s") else None
+        how = Deletion(grace_s, is_forced=request.is_forced, waits=not request.at_once)
+        await self._to_its_end(self._node.remove(request.name, request.namespace, how))
         return pb.DeleteResponse()
 
     async def container_spec(self, request: pb.GetContainerSpecRequest) -> pb.ContainerSpec:
@@ -198,9 +218,27 @@ class _Service:
     async def events(self, _request: pb.ListEventsRequest) -> pb.ListEventsResponse:
         return pb.ListEventsResponse(events=map(control_messages.event_message, self._node.events()))
 
-    async def restart(self, _request: pb.RestartRequest) -> pb.RestartResponse:
-        await self._to_its_end(self._node.restart())
+    async def restart(self, request: pb.RestartRequest) -> pb.RestartResponse:
+        await self._to_its_end(self._node.restart(control_messages.comeback_value(request.how)))
         return pb.RestartResponse()
+
+    async def reboot(self, request: pb.RebootRequest) -> pb.RebootResponse:
+        seed = request.seed if request.HasField("seed") else None
+        await self._to_its_end(self._node.reboot(control_messages.comeback_value(request.how), seed=seed))
+        return pb.RebootResponse()
+
+    async def crash(self, _request: pb.CrashRequest) -> pb.CrashResponse:
+        await self._to_its_end(self._node.crash())
+        return pb.CrashResponse()
+
+    async def start_kubelet(self, request: pb.StartKubeletRequest) -> pb.StartKubeletResponse:
+        await self._to_its_end(self._node.start_kubelet(control_messages.comeback_value(request.how)))
+        return pb.StartKubeletResponse()
+
+    async def exit_container(self, request: pb.ExitContainerRequest) -> pb.ExitContainerResponse:
+        container = request.container if request.HasField("container") else None
+        ended = self._node.exit_container(request.name, container, request.namespace, code=request.code)
+        return pb.ExitContainerResponse(container=ended)
 
     async def advance(self, request: pb.AdvanceRequest) -> pb.AdvanceResponse:
         await self._to_its_end(self._node.advance(request.seconds))

@@ -13,6 +13,7 @@ import pytest
 
 from kubelet_sim.errors import KubeletSimError, PluginFault, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.transcript import Transcript
@@ -40,17 +41,15 @@ class FakeNode:
         self.padding = ""
 
     def status(self) -> NodeSnapshot:
-        if not self.is_up:
-            raise UsageError("no kubelet runs on this node")
         pods = tuple(PodView(name, "default", name, "Running", message=self.padding) for name in self.pods)
-        return NodeSnapshot("v", "/r", "manual", self.now_s, 1, True, (), (), pods=pods)
+        return NodeSnapshot("v", "/r", "manual", self.now_s, 1, True, (), (), pods=pods, has_kubelet=self.is_up)
 
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         await self._called("apply", *manifests)
         return tuple(AppliedPod(str(each["name"]), "default", created=True) for each in manifests)
 
-    async def remove(self, name: str, namespace: str = "default") -> None:
-        await self._called("remove", name, namespace)
+    async def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
+        await self._called("remove", name, namespace, *(() if how == GRACEFUL else (how,)))
 
     def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
         self.calls.append(("container_spec", name, container, namespace))
@@ -62,8 +61,23 @@ class FakeNode:
     def events(self) -> tuple[EventView, ...]:
         return (EventView("Normal", "r", "pod/default/p", "\x1b", 2.0, 1.0, 2),)
 
-    async def restart(self) -> None:
-        await self._called("restart")
+    async def restart(self, how: Comeback = AS_USUAL) -> None:
+        await self._called("restart", *(() if how == AS_USUAL else (how,)))
+
+    async def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
+        await self._called("reboot", how, seed)
+
+    async def crash(self) -> None:
+        await self._called("crash")
+
+    async def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
+        await self._called("start", how)
+
+    def exit_container(
+        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
+    ) -> str:
+        self.calls.append(("exit", name, container, namespace, code))
+        return container or "main"
 
     async def advance(self, seconds: float) -> None:
         self.now_s += seconds
@@ -122,6 +136,7 @@ def test_every_method_reaches_the_node() -> None:
 
     async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
         node.add("p")
+        how = Comeback(1.5, keeps_checkpoint=False, keeps_directory=False)
 
         def use(client: ControlClient) -> None:
             assert [pod.name for pod in client.status().pods] == ["p"]
@@ -129,7 +144,15 @@ def test_every_method_reaches_the_node() -> None:
             client.delete("p", "n")
             assert client.container_spec("p", None, "n").envs == (("A", "\x1b\u202e"),)
             assert client.container_spec("p", "", "n") == client.container_spec("p", "c", "n")
+            client.delete("p", "n", Deletion(2.5, is_forced=True, waits=False))
             client.restart()
+            client.restart(how)
+            client.reboot(how)
+            client.reboot(seed=0)
+            client.crash()
+            client.start_kubelet()
+            assert client.exit_container("p", None, "n", code=3) == "main"
+            assert client.exit_container("p", "c", "n", code=0) == "c"
             assert client.advance(2.5) == 2.5
             assert [record.subject for record in client.trace()] == ["p"]
             assert [record.subject for record in client.trace(about="p")] == ["p"]
@@ -144,7 +167,15 @@ def test_every_method_reaches_the_node() -> None:
             ("container_spec", "p", None, "n"),
             ("container_spec", "p", "", "n"),
             ("container_spec", "p", "c", "n"),
+            ("remove", "p", "n", Deletion(2.5, is_forced=True, waits=False)),
             ("restart",),
+            ("restart", how),
+            ("reboot", how, None),
+            ("reboot", AS_USUAL, 0),
+            ("crash",),
+            ("start", AS_USUAL),
+            ("exit", "p", None, "n", 3),
+            ("exit", "p", "c", "n", 0),
             ("advance", 2.5),
         ]
 

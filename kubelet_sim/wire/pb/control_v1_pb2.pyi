@@ -104,15 +104,29 @@ class DeleteRequest(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     NAMESPACE_FIELD_NUMBER: builtins.int
+    GRACE_S_FIELD_NUMBER: builtins.int
+    IS_FORCED_FIELD_NUMBER: builtins.int
+    AT_ONCE_FIELD_NUMBER: builtins.int
     name: builtins.str
     namespace: builtins.str
+    grace_s: builtins.float
+    """How long containers may take to stop, in seconds of the node's clock; absent: as the pod says."""
+    is_forced: builtins.bool
+    """The pod is gone at once, its containers stop later."""
+    at_once: builtins.bool
+    """Answer at once, not when the pod is gone."""
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         namespace: builtins.str = ...,
+        grace_s: builtins.float | None = ...,
+        is_forced: builtins.bool = ...,
+        at_once: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "namespace", b"namespace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_grace_s", b"_grace_s", "grace_s", b"grace_s"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_grace_s", b"_grace_s", "at_once", b"at_once", "grace_s", b"grace_s", "is_forced", b"is_forced", "name", b"name", "namespace", b"namespace"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_grace_s", b"_grace_s"]) -> typing.Literal["grace_s"] | None: ...
 
 global___DeleteRequest = DeleteRequest
 
@@ -247,12 +261,44 @@ class Event(google.protobuf.message.Message):
 global___Event = Event
 
 @typing.final
+class Comeback(google.protobuf.message.Message):
+    """How a kubelet comes back. What is absent is as usual."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOCKET_AFTER_S_FIELD_NUMBER: builtins.int
+    LOSES_CHECKPOINT_FIELD_NUMBER: builtins.int
+    LOSES_DIRECTORY_FIELD_NUMBER: builtins.int
+    socket_after_s: builtins.float
+    """How long the new process takes from the cleaned directory to its socket, on the node's clock."""
+    loses_checkpoint: builtins.bool
+    loses_directory: builtins.bool
+    """With all that lies in it."""
+    def __init__(
+        self,
+        *,
+        socket_after_s: builtins.float = ...,
+        loses_checkpoint: builtins.bool = ...,
+        loses_directory: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["loses_checkpoint", b"loses_checkpoint", "loses_directory", b"loses_directory", "socket_after_s", b"socket_after_s"]) -> None: ...
+
+global___Comeback = Comeback
+
+@typing.final
 class RestartRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    HOW_FIELD_NUMBER: builtins.int
+    @property
+    def how(self) -> global___Comeback: ...
     def __init__(
         self,
+        *,
+        how: global___Comeback | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["how", b"how"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["how", b"how"]) -> None: ...
 
 global___RestartRequest = RestartRequest
 
@@ -265,6 +311,127 @@ class RestartResponse(google.protobuf.message.Message):
     ) -> None: ...
 
 global___RestartResponse = RestartResponse
+
+@typing.final
+class RebootRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    HOW_FIELD_NUMBER: builtins.int
+    SEED_FIELD_NUMBER: builtins.int
+    seed: builtins.int
+    """Shuffles the order in which pods are admitted; absent: oldest first."""
+    @property
+    def how(self) -> global___Comeback: ...
+    def __init__(
+        self,
+        *,
+        how: global___Comeback | None = ...,
+        seed: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_seed", b"_seed", "how", b"how", "seed", b"seed"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_seed", b"_seed", "how", b"how", "seed", b"seed"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_seed", b"_seed"]) -> typing.Literal["seed"] | None: ...
+
+global___RebootRequest = RebootRequest
+
+@typing.final
+class RebootResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___RebootResponse = RebootResponse
+
+@typing.final
+class CrashRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___CrashRequest = CrashRequest
+
+@typing.final
+class CrashResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___CrashResponse = CrashResponse
+
+@typing.final
+class StartKubeletRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    HOW_FIELD_NUMBER: builtins.int
+    @property
+    def how(self) -> global___Comeback: ...
+    def __init__(
+        self,
+        *,
+        how: global___Comeback | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["how", b"how"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["how", b"how"]) -> None: ...
+
+global___StartKubeletRequest = StartKubeletRequest
+
+@typing.final
+class StartKubeletResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___StartKubeletResponse = StartKubeletResponse
+
+@typing.final
+class ExitContainerRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    NAMESPACE_FIELD_NUMBER: builtins.int
+    CONTAINER_FIELD_NUMBER: builtins.int
+    CODE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    namespace: builtins.str
+    container: builtins.str
+    """May be left out for a pod with one app container."""
+    code: builtins.int
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        namespace: builtins.str = ...,
+        container: builtins.str | None = ...,
+        code: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_container", b"_container", "container", b"container"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_container", b"_container", "code", b"code", "container", b"container", "name", b"name", "namespace", b"namespace"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_container", b"_container"]) -> typing.Literal["container"] | None: ...
+
+global___ExitContainerRequest = ExitContainerRequest
+
+@typing.final
+class ExitContainerResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CONTAINER_FIELD_NUMBER: builtins.int
+    container: builtins.str
+    def __init__(
+        self,
+        *,
+        container: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["container", b"container"]) -> None: ...
+
+global___ExitContainerResponse = ExitContainerResponse
 
 @typing.final
 class AdvanceRequest(google.protobuf.message.Message):
@@ -348,12 +515,14 @@ class NodeSnapshot(google.protobuf.message.Message):
     PLUGINS_FIELD_NUMBER: builtins.int
     PODS_FIELD_NUMBER: builtins.int
     ALLOCATIONS_FIELD_NUMBER: builtins.int
+    HAS_KUBELET_FIELD_NUMBER: builtins.int
     kubelet_version: builtins.str
     root: builtins.str
     clock: builtins.str
     now_s: builtins.float
     incarnation: builtins.int
     sources_ready: builtins.bool
+    has_kubelet: builtins.bool
     @property
     def capacity(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
     @property
@@ -381,8 +550,9 @@ class NodeSnapshot(google.protobuf.message.Message):
         plugins: collections.abc.Iterable[global___Plugin] | None = ...,
         pods: collections.abc.Iterable[global___Pod] | None = ...,
         allocations: collections.abc.Iterable[global___Allocation] | None = ...,
+        has_kubelet: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["allocatable", b"allocatable", "allocations", b"allocations", "capacity", b"capacity", "clock", b"clock", "incarnation", b"incarnation", "kubelet_version", b"kubelet_version", "now_s", b"now_s", "plugins", b"plugins", "pods", b"pods", "resources", b"resources", "root", b"root", "sources_ready", b"sources_ready"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocatable", b"allocatable", "allocations", b"allocations", "capacity", b"capacity", "clock", b"clock", "has_kubelet", b"has_kubelet", "incarnation", b"incarnation", "kubelet_version", b"kubelet_version", "now_s", b"now_s", "plugins", b"plugins", "pods", b"pods", "resources", b"resources", "root", b"root", "sources_ready", b"sources_ready"]) -> None: ...
 
 global___NodeSnapshot = NodeSnapshot
 
@@ -540,6 +710,9 @@ class Pod(google.protobuf.message.Message):
     IS_ACTIVE_FIELD_NUMBER: builtins.int
     CREATED_AT_S_FIELD_NUMBER: builtins.int
     MISSING_FIELD_NUMBER: builtins.int
+    IS_DELETING_FIELD_NUMBER: builtins.int
+    REQUESTS_FIELD_NUMBER: builtins.int
+    LIMITS_FIELD_NUMBER: builtins.int
     name: builtins.str
     namespace: builtins.str
     uid: builtins.str
@@ -548,10 +721,15 @@ class Pod(google.protobuf.message.Message):
     message: builtins.str
     is_active: builtins.bool
     created_at_s: builtins.float
+    is_deleting: builtins.bool
     @property
     def containers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Container]: ...
     @property
     def missing(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def requests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
+    @property
+    def limits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
     def __init__(
         self,
         *,
@@ -565,8 +743,11 @@ class Pod(google.protobuf.message.Message):
         is_active: builtins.bool = ...,
         created_at_s: builtins.float = ...,
         missing: collections.abc.Iterable[builtins.str] | None = ...,
+        is_deleting: builtins.bool = ...,
+        requests: collections.abc.Iterable[global___Pair] | None = ...,
+        limits: collections.abc.Iterable[global___Pair] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["containers", b"containers", "created_at_s", b"created_at_s", "is_active", b"is_active", "message", b"message", "missing", b"missing", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "uid", b"uid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["containers", b"containers", "created_at_s", b"created_at_s", "is_active", b"is_active", "is_deleting", b"is_deleting", "limits", b"limits", "message", b"message", "missing", b"missing", "name", b"name", "namespace", b"namespace", "phase", b"phase", "reason", b"reason", "requests", b"requests", "uid", b"uid"]) -> None: ...
 
 global___Pod = Pod
 
@@ -579,11 +760,27 @@ class Container(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
+    EXIT_CODE_FIELD_NUMBER: builtins.int
+    RESTART_COUNT_FIELD_NUMBER: builtins.int
+    IS_READY_FIELD_NUMBER: builtins.int
+    LAST_REASON_FIELD_NUMBER: builtins.int
+    LAST_EXIT_CODE_FIELD_NUMBER: builtins.int
+    LAST_FINISHED_AT_S_FIELD_NUMBER: builtins.int
+    ID_FIELD_NUMBER: builtins.int
     name: builtins.str
     kind: builtins.str
     state: builtins.str
     reason: builtins.str
     message: builtins.str
+    exit_code: builtins.int
+    """Absent unless it has ended."""
+    restart_count: builtins.int
+    is_ready: builtins.bool
+    last_reason: builtins.str
+    last_exit_code: builtins.int
+    """Absent if there was no attempt before."""
+    last_finished_at_s: builtins.float
+    id: builtins.str
     def __init__(
         self,
         *,
@@ -592,8 +789,22 @@ class Container(google.protobuf.message.Message):
         state: builtins.str = ...,
         reason: builtins.str = ...,
         message: builtins.str = ...,
+        exit_code: builtins.int | None = ...,
+        restart_count: builtins.int = ...,
+        is_ready: builtins.bool = ...,
+        last_reason: builtins.str = ...,
+        last_exit_code: builtins.int | None = ...,
+        last_finished_at_s: builtins.float | None = ...,
+        id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["kind", b"kind", "message", b"message", "name", b"name", "reason", b"reason", "state", b"state"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_last_exit_code", b"_last_exit_code", "_last_finished_at_s", b"_last_finished_at_s", "exit_code", b"exit_code", "last_exit_code", b"last_exit_code", "last_finished_at_s", b"last_finished_at_s"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_last_exit_code", b"_last_exit_code", "_last_finished_at_s", b"_last_finished_at_s", "exit_code", b"exit_code", "id", b"id", "is_ready", b"is_ready", "kind", b"kind", "last_exit_code", b"last_exit_code", "last_finished_at_s", b"last_finished_at_s", "last_reason", b"last_reason", "message", b"message", "name", b"name", "reason", b"reason", "restart_count", b"restart_count", "state", b"state"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_last_exit_code", b"_last_exit_code"]) -> typing.Literal["last_exit_code"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_last_finished_at_s", b"_last_finished_at_s"]) -> typing.Literal["last_finished_at_s"] | None: ...
 
 global___Container = Container
 

@@ -55,7 +55,13 @@ SNAPSHOT = NodeSnapshot(
         ),
     ),
     pods=(
-        PodView("a", "default", "uid-a", "Running", containers=(ContainerView("c", "app", "running"),)),
+        PodView(
+            "a",
+            "default",
+            "uid-a",
+            "Running",
+            containers=(ContainerView("c", "app", "running", is_ready=True, id="1"),),
+        ),
         PodView("b", "other", "uid-b", "Failed", reason="UnexpectedAdmissionError", message="Pod was rejected: why"),
         PodView(
             "c",

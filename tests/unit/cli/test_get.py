@@ -65,11 +65,12 @@ def test_a_list_of_resources() -> None:
 
 
 def test_a_list_of_pods() -> None:
-    """The reason is the pod's, or that of the container that cannot be created."""
-    assert rows(list_table("pods", select(SNAPSHOT, "pods", None)))[1:] == [
-        ["default", "a", "Running", "c: running", "-", "-"],
-        ["other", "b", "Failed", "-", "UnexpectedAdmissionError", "Pod was rejected: why"],
-        ["default", "c", "Pending", "c: waiting", "CreateContainerConfigError", "no"],
+    """The columns are kubectl's; the message is the pod's, or that of the container that cannot be created."""
+    assert rows(list_table("pods", select(SNAPSHOT, "pods", None), now_s=12.5)) == [
+        ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "MESSAGE"],
+        ["default", "a", "1/1", "Running", "0", "12s", "-"],
+        ["other", "b", "0/0", "UnexpectedAdmissionError", "0", "12s", "Pod was rejected: why"],
+        ["default", "c", "0/1", "CreateContainerConfigError", "0", "12s", "no"],
     ]
 
 
@@ -77,7 +78,7 @@ def test_a_pod_that_runs_without_a_device_is_marked() -> None:
     """Its phase is Running all the same (DM-81)."""
     view = evolve(SNAPSHOT.pods[0], missing=("example.com/typo", "example.com/x"))
     cells = rows(list_table("pods", [view]))[1]
-    assert cells[2] == "Running (without example.com/typo, example.com/x)"
+    assert cells[3] == "Running (without example.com/typo, example.com/x)"
     assert document(view)["missing"] == ["example.com/typo", "example.com/x"]
 
 
@@ -120,7 +121,7 @@ def test_a_list_of_events() -> None:
         ("resources", ["NUMA", "GRACE PERIOD"], ["-", "4m50s left"]),
         ("devices", ["HOLDER UIDS"], ["uid-a"]),
         ("plugins", ["AGE", "PATH", "FOUND BY"], ["12s", "/tmp/ks/device-plugins/gpu.sock", "-"]),
-        ("pods", ["ACTIVE", "AGE", "UID"], ["yes", "12s", "uid-c"]),
+        ("pods", ["CONTAINERS", "ACTIVE", "UID"], ["c: waiting", "yes", "uid-c"]),
         ("allocations", ["HEALTH", "POD UID"], ["x: Healthy, y: Unhealthy", "uid-a"]),
         ("events", ["FIRST SEEN", "COUNT"], ["10s", "3"]),
     ],

@@ -9,10 +9,10 @@ import pytest
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.life import Deletion
 from kubelet_sim.model.plugin import PluginOptions
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.views import ContainerView, NodeSnapshot, PodView
-from kubelet_sim.node.deletion import Deletion
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, soon
 from tests.unit.node.pods import manifest_pod
 

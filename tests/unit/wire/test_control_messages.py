@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.model.views import (
     AllocationView,
@@ -16,6 +17,8 @@ from kubelet_sim.model.views import (
 )
 from kubelet_sim.transcript import Level, Record
 from kubelet_sim.wire.control_messages import (
+    comeback_message,
+    comeback_value,
     event_message,
     event_value,
     record_message,
@@ -45,8 +48,29 @@ RESOURCE = st.builds(
     ResourceView, TEXT, NUMBER, NUMBER, NUMBER, TEXT, MAYBE_TEXT, MAYBE_TEXT, some(DEVICE), st.none() | TIME
 )
 PLUGIN = st.builds(PluginView, NUMBER, TEXT, TEXT, TEXT, TEXT, st.booleans(), st.booleans(), st.booleans(), TIME, TEXT)
-CONTAINER = st.builds(ContainerView, TEXT, TEXT, TEXT, TEXT, TEXT)
-POD = st.builds(PodView, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, some(CONTAINER), st.booleans(), TIME, some(TEXT))
+CODE = st.none() | st.integers(0, 255)
+CONTAINER = st.builds(
+    ContainerView,
+    *(TEXT for _ in range(5)),
+    exit_code=CODE,
+    restart_count=NUMBER,
+    is_ready=st.booleans(),
+    last_reason=TEXT,
+    last_exit_code=CODE,
+    last_finished_at_s=st.none() | TIME,
+    id=TEXT,
+)
+POD = st.builds(
+    PodView,
+    *(TEXT for _ in range(6)),
+    some(CONTAINER),
+    st.booleans(),
+    TIME,
+    some(TEXT),
+    is_deleting=st.booleans(),
+    requests=PAIRS,
+    limits=PAIRS,
+)
 EVENT = st.builds(EventView, TEXT, TEXT, TEXT, TEXT, TIME, TIME, NUMBER, TEXT)
 ALLOCATION = st.builds(AllocationView, TEXT, TEXT, TEXT, TEXT, some(st.tuples(NUMBER, some(TEXT))), PAIRS)
 SNAPSHOT = st.builds(
@@ -63,6 +87,7 @@ SNAPSHOT = st.builds(
     some(PLUGIN),
     some(POD),
     some(ALLOCATION),
+    st.booleans(),
 )
 SPEC = st.builds(
     ContainerSpec,
@@ -104,6 +129,12 @@ def test_a_container_spec_arrives_as_it_was(spec: ContainerSpec) -> None:
 def test_a_record_arrives_as_it_was(record: Record) -> None:
     """With its details, and with walk 0 apart from no walk."""
     assert record_value(pb.Record.FromString(record_message(record).SerializeToString())) == record
+
+
+@given(st.builds(Comeback, TIME, keeps_checkpoint=st.booleans(), keeps_directory=st.booleans()))
+def test_a_way_to_come_back_arrives_as_it_was(how: Comeback) -> None:
+    """What is lost, and when the socket is there."""
+    assert comeback_value(pb.Comeback.FromString(comeback_message(how).SerializeToString())) == how
 
 
 @given(EVENT)
