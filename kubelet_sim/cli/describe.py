@@ -1,4 +1,4 @@
-"""The command `describe`: all that the node knows of one pod, plugin or resource, and why it is so."""
+"""The command `describe`: all that is known of the node, or of one pod, plugin or resource, and why it is so."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from kubelet_sim.cli.options import common, connected, namespace_option, one_nam
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
 
-ALIASES: Mapping[str, str] = {"po": "pod", "pods": "pod", "plugins": "plugin", "resources": "resource"}
-KINDS = ("pod", "plugin", "resource")
+ALIASES: Mapping[str, str] = {
+    "po": "pod",
+    "pods": "pod",
+    "plugins": "plugin",
+    "resources": "resource",
+    "no": "node",
+    "nodes": "node",
+}
+KINDS = ("node", "pod", "plugin", "resource")
 
 
 def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
@@ -33,6 +40,8 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     """Show all that the node knows of one thing, and why it is so.
 
     \b
+    node             capacity, allocatable, the pods that count with what they ask for,
+                     and events, as kubectl describes a node
     pod NAME         phase and reason, containers with devices and their health, what each
                      container got, events, and the decisions with the rules they follow
     plugin NAME      connections, options, streams, devices, what it was asked; NAME is its
@@ -44,17 +53,22 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     Example: kubelet-sim describe pod my-pod
     """  # noqa: D301
     from kubelet_sim.cli.describing import plugin_document, pod_document, resource_document
+    from kubelet_sim.cli.describing_node import described_node, node_text
     from kubelet_sim.cli.describing_text import plugin_text, pod_text, resource_text
     from kubelet_sim.cli.render import machine_text
 
     sort, named = kind
     wanted = one_name(named, name)
-    if wanted is None:
+    if wanted is not None and sort == "node":
+        raise click.UsageError("there is one node: leave its name out")
+    if wanted is None and sort != "node":
         raise click.UsageError(f"which {sort}? Name one")
+    thing = wanted or ""
     looks: Mapping[str, tuple[Callable[[ControlClient], dict[str, Any]], Callable[[dict[str, Any]], str]]] = {
-        "pod": (lambda node: pod_document(node, wanted, namespace), pod_text),
-        "plugin": (lambda node: plugin_document(node, wanted), plugin_text),
-        "resource": (lambda node: resource_document(node, wanted), resource_text),
+        "node": (described_node, node_text),
+        "pod": (lambda node: pod_document(node, thing, namespace), pod_text),
+        "plugin": (lambda node: plugin_document(node, thing), plugin_text),
+        "resource": (lambda node: resource_document(node, thing), resource_text),
     }
     look, text = looks[sort]
     with connected(root) as node:

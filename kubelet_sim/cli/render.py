@@ -76,6 +76,11 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
     """
     from kubelet_sim.node.events import NODE_NAME
 
+    ready = (
+        {"status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
+        if snapshot.has_kubelet
+        else {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "no kubelet runs on this node"}
+    )
     ours = {
         "clock": snapshot.clock,
         "kubelet-process": str(snapshot.incarnation),
@@ -94,14 +99,7 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
         "status": {
             "allocatable": dict(snapshot.allocatable),
             "capacity": dict(snapshot.capacity),
-            "conditions": [
-                {
-                    "type": "Ready",
-                    "status": "True",
-                    "reason": "KubeletReady",
-                    "message": "kubelet is posting ready status",
-                }
-            ],
+            "conditions": [{"type": "Ready", **ready}],
             "nodeInfo": {"kubeletVersion": snapshot.kubelet_version},
         },
     }

@@ -96,6 +96,18 @@ class Quantity:
         return self.text
 
 
+def amount_text(name: str, amount: Fraction) -> str:
+    """An amount of a resource as kubectl sums it up: cpu in thousandths, memory in the largest unit, where it is not whole."""
+    if name == "cpu" and amount.denominator != 1:
+        return f"{math.ceil(amount * 1000)}m"
+    value = math.ceil(amount)
+    if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-"):
+        for suffix in ("Gi", "Mi", "Ki"):
+            if value and value % _SUFFIXES[suffix] == 0:
+                return f"{value // int(_SUFFIXES[suffix])}{suffix}"
+    return str(value)
+
+
 def _power_of_ten(exponent: int, text: str) -> Fraction:
     if exponent > _LARGEST_EXPONENT:
         raise ValueError(text)

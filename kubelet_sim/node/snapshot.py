@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
-from math import ceil
 
 from kubelet_sim.core.endpoint import EndpointState, state_of
 from kubelet_sim.core.health import health_of
@@ -12,7 +10,7 @@ from kubelet_sim.core.predicate import effective_amounts
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.quantity import Quantity, amount_text
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.model.views import (
     AllocationView,
@@ -153,19 +151,6 @@ def _amounts(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> tup
         if name in amounts:
             amounts[name] += quantity.amount
     return tuple(sorted((name, amount_text(name, amount)) for name, amount in amounts.items()))
-
-
-def amount_text(name: str, amount: Fraction) -> str:
-    """An amount as kubectl sums it up: cpu in thousandths where it is not whole, memory in `Mi` where that is whole."""
-    if name == "cpu" and amount.denominator != 1:
-        return f"{ceil(amount * 1000)}m"
-    value = ceil(amount)
-    if name not in {"memory", "ephemeral-storage"} and not name.startswith("hugepages-"):
-        return str(value)
-    for suffix, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if value and value % size == 0:
-            return f"{value // size}{suffix}"
-    return str(value)
 
 
 def _missing(known: KnownPod, state: State) -> tuple[str, ...]:

@@ -1,0 +1,7 @@
+"""The fixtures that build and start other people's plugins."""
+
+from __future__ import annotations
+
+from tests.interop.conftest import go, rdma_shared_device_plugin, sample_device_plugin, start_isolated
+
+__all__ = ["go", "rdma_shared_device_plugin", "sample_device_plugin", "start_isolated"]

@@ -1,0 +1,162 @@
+"""Plugins that nobody wrote for us, and our own, through fifty restarts, reboots and crashes in a row.
+
+What happens is decided by a seed, which a failure names. Run it again with `KUBELET_SIM_LIFE_SEED=SEED`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
+from kubelet_sim.node.sync import SyncNode
+from tests.examples.fleet import EXAMPLES, Fleet
+from tests.life.books import Answer
+from tests.life.interruptions import KINDS, NO_DIRECTORY, Interruptions
+from tests.life.watched import WatchedPlugin
+
+SEED = int(os.environ.get("KUBELET_SIM_LIFE_SEED", "5"))
+TIMES = 50
+PATIENCE_S = 40.0
+"""Longer than any plugin here takes to come back."""
+
+
+@pytest.fixture
+def node(make_kubelet: Callable[..., SyncNode]) -> SyncNode:
+    """A node on the real clock: plugins take real time."""
+    return make_kubelet()
+
+
+def survive(
+    node: SyncNode, devices: Mapping[str, int], answer: Answer, *, waits: float, further: tuple[str, ...] = ()
+) -> None:
+    """Fifty interruptions, with the books looked at after each.
+
+    Args:
+        node: where all plugins are listed already.
+        devices: how many each resource has.
+        answer: what the plugins answer.
+        waits: how often, from 0 to 1, the next interruption waits for all plugins to be back.
+        further: kinds of interruptions besides the usual ones.
+    """
+    random = Random(SEED)  # noqa: S311 - to repeat, no secret
+    it = Interruptions(node, random, devices, answer, (*KINDS, *further))
+    try:
+        it.everything_is_back(PATIENCE_S)
+        for _ in range(TIMES):
+            it.pods_come_and_go()
+            it.interrupt()
+            if random.random() < waits:
+                it.everything_is_back(PATIENCE_S)
+        it.everything_is_back(PATIENCE_S)
+        it.pods_come_and_go()
+        it.check()
+    except BaseException:
+        print(f"KUBELET_SIM_LIFE_SEED={SEED}", *it.done, sep="\n  ")  # noqa: T201 - pytest shows it with the failure
+        raise
+
+
+@pytest.mark.timeout(300)
+def test_the_example_plugins(node: SyncNode) -> None:
+    """Each comes back every time, and pods that live hold what its Allocate answered.
+
+    Rules: DM-16, DM-17, DM-108, DM-111, DM-112
+    """
+    fleet = Fleet(node, node.config.root.resolve())
+    try:
+        for example in EXAMPLES:
+            fleet.start(example)
+        by_resource = {name: (example, ids) for example in EXAMPLES for name, ids in fleet.devices(example).items()}
+
+        def answer(resource: str, ids: tuple[str, ...]) -> ContainerSpec:
+            example = by_resource[resource][0]
+            if example.name == "two_resources":  # each resource has an answer of its own
+                variable = f"{resource.rpartition('/')[2].upper()}_IDS"
+                return ContainerSpec(envs=((variable, ",".join(ids)),))
+            return example.grants({resource: ids})
+
+        survive(
+            node, {name: len(ids) for name, (_, ids) in by_resource.items()}, answer, waits=0.5, further=(NO_DIRECTORY,)
+        )
+        assert set(fleet.terminate().values()) == {0}
+    finally:
+        fleet.kill()
+
+
+@pytest.mark.timeout(120)
+def test_a_plugin_that_the_watcher_finds(node: SyncNode) -> None:
+    """Every new kubelet finds its socket again, without the plugin doing anything. Rules: DM-111, DM-146"""
+    resource = "example.com/watched"
+    plugin = node.run(WatchedPlugin.started(node, resource, ("w1", "w2", "w3")))
+    try:
+        answer: Answer = lambda _, ids: ContainerSpec(envs=(("IDS", ",".join(ids)),))  # noqa: E731 - it needs a type
+        survive(node, {resource: 3}, answer, waits=0.5, further=(NO_DIRECTORY,))
+    finally:
+        node.run(plugin.stop())
+
+
+@pytest.fixture
+def card(short_root: Path) -> Iterator[tuple[Path, Mapping[str, Path], Mapping[str, str]]]:
+    """A machine with a card for the plugin of shared RDMA devices: its configuration, what it is shown, variables."""
+    for name in ("pci", "class", "dev/infiniband"):
+        (short_root / name).mkdir(parents=True)
+    names = "15b3  Mellanox Technologies\n\t1017  MT27800 Family\nC 02  Network controller\n\t00  Ethernet controller\n"
+    (short_root / "pci.ids").write_text(names, encoding="utf-8")
+    pool = {"resourceName": "hca", "rdmaHcaMax": 3, "selectors": {"ifNames": ["lo"]}}
+    (short_root / "config.json").write_text(
+        json.dumps({"periodicUpdateInterval": 1, "configList": [pool]}), encoding="utf-8"
+    )
+    slot = short_root / "pci" / "0000:03:00.0"
+    (slot / "net" / "lo").mkdir(parents=True)
+    (slot / "infiniband" / "mlx5_0").mkdir(parents=True)
+    (slot / "modalias").write_text("pci:v000015B3d00001017sv000015B3sd00000020bc02sc00i00\n", encoding="utf-8")
+    (slot / "driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
+    for place in ("infiniband_mad/issm0", "infiniband_mad/umad0", "infiniband_verbs/uverbs0"):
+        (short_root / "class" / place).mkdir(parents=True)
+        (short_root / "class" / place / "ibdev").write_text("mlx5_0\n", encoding="utf-8")
+    (short_root / "dev" / "infiniband" / "rdma_cm").touch()
+    shown = {
+        "/sys/bus/pci/devices": short_root / "pci",
+        "/sys/class": short_root / "class",
+        "/dev": short_root / "dev",
+    }
+    yield short_root / "config.json", shown, {"PCIDB_PATH": str(short_root / "pci.ids")}
+    for device in ("Dev-1", "Dev-2"):
+        Path("/tmp", device).unlink(missing_ok=True)
+
+
+@pytest.mark.timeout(960)
+def test_the_plugins_in_go(
+    node: SyncNode,
+    card: tuple[Path, Mapping[str, Path], Mapping[str, str]],
+    sample_device_plugin: Path,
+    rdma_shared_device_plugin: Path,
+    start_isolated: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    """The sample plugin of Kubernetes, which takes 10 s to come back, and the one for shared RDMA devices.
+
+    They see the directory through a mount of their own, so it has to stay.
+
+    Rules: DM-16, DM-17, DM-108, DM-111, DM-112
+    """
+    config, shown, environment = card
+    directory = Path(node.device_plugin_directory)
+    plugins = [
+        start_isolated(sample_device_plugin, directory),
+        start_isolated(rdma_shared_device_plugin, directory, str(config), shown=shown, environment=environment),
+    ]
+    nodes = {f"/dev/infiniband/{name}" for name in ("issm0", "umad0", "uverbs0", "rdma_cm")}
+
+    def answer(resource: str, ids: tuple[str, ...]) -> ContainerSpec:
+        if resource == "rdma/hca":
+            return ContainerSpec(devices=tuple(DeviceNode(path, path, "rwm") for path in sorted(nodes)))
+        return ContainerSpec(mounts=tuple(Mount(f"/tmp/{each}", f"/tmp/{each}", read_only=False) for each in ids))
+
+    survive(node, {"example.com/resource": 2, "rdma/hca": 3}, answer, waits=0.1)
+    assert [plugin.poll() for plugin in plugins] == [None, None]
