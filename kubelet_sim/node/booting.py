@@ -9,9 +9,9 @@ from attrs import define
 
 from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import CheckpointError
-from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
@@ -55,7 +55,7 @@ class Booting:
         self,
         layout: RootLayout,
         node: NodeObject,
-        running: Iterable[tuple[PodUID, ContainerName]],
+        listed: RuntimeListed,
         active: Sequence[Pod],
     ) -> Kubelet:
         """A process that has cleaned its directory and does not listen yet: see `finish`.
@@ -63,7 +63,7 @@ class Booting:
         Args:
             layout: where the node lies.
             node: the node object that the process before it left.
-            running: the containers that the runtime reports running (DM-110).
+            listed: the containers that the runtime reports (DM-110).
             active: pods that count as active before they are admitted again.
 
         Raises:
@@ -77,7 +77,7 @@ class Booting:
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
         try:
             self._registry_directory(layout)
-            await kubelet.begin(running, active)
+            await kubelet.begin(listed, active)
         except BaseException:
             await kubelet.die()
             raise

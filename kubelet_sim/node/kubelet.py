@@ -124,13 +124,13 @@ class Kubelet:
         """What else lives in this process, for looking, in the order in which it started."""
         return tuple(self._parts)
 
-    async def begin(self, running: Iterable[tuple[PodUID, ContainerName]], active: Iterable[Pod]) -> None:
+    async def begin(self, listed: RuntimeListed, active: Iterable[Pod]) -> None:
         """The first half of a start, in the kubelet's order: runtime, checkpoint, directory, cleaning.
 
         A directory that cannot be cleaned ends the start, a checkpoint that cannot be read does not (DM-143).
 
         Args:
-            running: containers that the runtime reports running.
+            listed: the containers that the runtime reports.
             active: pods that the sources have delivered before.
 
         Raises:
@@ -141,7 +141,7 @@ class Kubelet:
         directory = Path(self._world.directory)
         self._world.transcript.record("process", self._manager.state.node)
         make_directory(directory)
-        await self.apply(RuntimeListed(frozenset(running)))
+        await self.apply(listed)
         for pod in active:
             await self.apply(PodActivated(pod))
         await self._restore()

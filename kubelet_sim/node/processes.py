@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 
+from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import Comeback
@@ -64,7 +65,10 @@ class KubeletProcesses:
 
     async def boot(self, layout: RootLayout, running: Running, active: Sequence[Pod]) -> Kubelet:
         """A process that listens, and to whom nothing was dispatched yet. Raises what its start raises."""
-        begun = await self._booting.kubelet(layout, self.node_object, running, active)
+        return await self._boot(layout, RuntimeListed(running), active)
+
+    async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
+        begun = await self._booting.kubelet(layout, self.node_object, listed, active)
         await self._booting.finish(begun, layout)
         await self._take_over(begun)
         return begun
@@ -80,10 +84,10 @@ class KubeletProcesses:
         await self._booting.has_written()
         for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
-        running = self._around.runtime.running()
+        listed = RuntimeListed(self._around.runtime.running(), self._around.runtime.listed())
         if not how.socket_after_s:
-            return dispatch(await self.boot(layout, running, ()))
-        begun = await self._booting.kubelet(layout, self.node_object, running, ())
+            return dispatch(await self._boot(layout, listed, ()))
+        begun = await self._booting.kubelet(layout, self.node_object, listed, ())
         self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
 
         async def later() -> None:

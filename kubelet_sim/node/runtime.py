@@ -116,6 +116,10 @@ class SimulatedRuntime:
         running = (held for held in self._all() if held.state is ContainerState.RUNNING)
         return frozenset((held.pod_uid, held.name) for held in running)
 
+    def listed(self) -> tuple[tuple[PodUID, ContainerName, bool], ...]:
+        """Pod and name of every container, and whether it runs; a name may stand there twice. Rules: DM-7, DM-110"""
+        return tuple((held.pod_uid, held.name, held.state is ContainerState.RUNNING) for held in self._all())
+
     # --- what becomes of containers
 
     def open_sandbox(self, pod: Pod) -> None:

@@ -10,7 +10,7 @@ from kubelet_sim.core.checkpoint_reading import decode
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import AllocationView, NodeSnapshot
-from kubelet_sim.node.store import read_file
+from kubelet_sim.node.checkpoint_file import read_file
 from kubelet_sim.node.sync import SyncNode
 
 Answer = Callable[[str, tuple[str, ...]], ContainerSpec]

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
@@ -16,6 +17,7 @@ from kubelet_sim.model.life import Comeback
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
+from kubelet_sim.profiles import V1_36
 from kubelet_sim.testing.fake_calls import FakeCalls
 from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, soon
 from tests.unit.node.pods import manifest_pod
@@ -327,3 +329,20 @@ def test_a_directory_removed_under_a_running_kubelet(
         assert len(node.status().allocations) == 1
 
     on_disk(body)
+
+
+@pytest.mark.parametrize("any_counts, phase", [(True, "Running"), (False, "Failed")])
+def test_which_container_of_a_name_counts(on_bench: RunOnBench, any_counts: bool, phase: str) -> None:
+    """A container that was restarted has an attempt beside it that is over; earlier releases looked at either.
+
+    Rules: DM-110, DM-177
+    """
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        await running(it, manifest_pod(limits=DEVICE))
+        await ends(it, 1)
+        await soon(it.node.restart())
+        assert view(it).phase == phase
+
+    on_bench(body, profile=evolve(V1_36, any_running_container_counts=any_counts))

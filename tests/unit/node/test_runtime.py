@@ -52,6 +52,8 @@ def test_what_a_starting_kubelet_is_told() -> None:
     started(runtime, pod, "main")
     runtime.create(pod, container(pod, "third"), None, 1.0)
     assert runtime.running() == {(PodUID("p"), MAIN)}
+    assert [runs for uid, name, runs in runtime.listed() if (uid, name) == (PodUID("p"), MAIN)] == [False, True]
+    assert len(runtime.listed()) == 5
 
 
 def test_a_power_loss_ends_everything() -> None:
