@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 def comeback_options(command: F) -> F:
     """Add the options that say how a kubelet comes back."""
     for option in (
+        click.option(
+            "--same-inode",
+            is_flag=True,
+            help="kubelet.sock gets the inode number that it had, where the file system gives it.",
+        ),
         click.option("--lose-directory", is_flag=True, help="The device-plugin directory is gone, with all in it."),
         click.option("--lose-checkpoint", is_flag=True, help="The checkpoint is gone."),
         click.option(
@@ -32,10 +37,12 @@ def comeback_options(command: F) -> F:
     return command
 
 
-def _how(*, socket_after: float, lose_checkpoint: bool, lose_directory: bool) -> Comeback:
+def _how(*, socket_after: float, lose_checkpoint: bool, lose_directory: bool, same_inode: bool) -> Comeback:
     from kubelet_sim.model.life import Comeback
 
-    return Comeback(socket_after, keeps_checkpoint=not lose_checkpoint, keeps_directory=not lose_directory)
+    return Comeback(
+        socket_after, keeps_checkpoint=not lose_checkpoint, keeps_directory=not lose_directory, same_inode=same_inode
+    )
 
 
 def _say(what: str, how: Comeback) -> None:

@@ -19,6 +19,8 @@ class Comeback:
     """Whether the checkpoint is still there. Rules: DM-113"""
     keeps_directory: bool = True
     """Whether the device-plugin directory is; it goes with all that lies in it, the checkpoint and plugins' sockets."""
+    same_inode: bool = False
+    """Whether the socket gets the inode number that the one before it had, where the file system gives it."""
 
     def check(self) -> None:
         """Raises `UsageError` for what no kubelet could do."""

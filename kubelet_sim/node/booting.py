@@ -15,6 +15,7 @@ from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
+from kubelet_sim.node.inodes import given_back
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.plugin_watcher import PluginWatcher, WatcherSetup
@@ -83,8 +84,16 @@ class Booting:
             raise
         return kubelet
 
-    async def finish(self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0) -> None:
+    async def finish(
+        self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0, inode: int | None = None
+    ) -> None:
         """Have the process listen, after so long on the clock; its sources are not ready yet.
+
+        Args:
+            kubelet: a process that has begun.
+            layout: where the node lies.
+            after_s: how long it takes.
+            inode: the number that the socket is to get, where the file system gives it.
 
         Raises:
             TransportError: it could not start, in the kubelet's words (DM-9); nothing of it is left.
@@ -92,7 +101,8 @@ class Booting:
         try:
             if after_s:
                 await self._around.clock.sleep(after_s)
-            await kubelet.listen()
+            with given_back(layout.device_plugins, inode) as free:
+                await kubelet.listen(free)
             for part in self._parts(kubelet, layout):
                 await kubelet.add(part)
         except BaseException:

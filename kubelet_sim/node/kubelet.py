@@ -148,8 +148,11 @@ class Kubelet:
         make_directory(directory)
         self._clean(directory)
 
-    async def listen(self) -> None:
+    async def listen(self, before_bind: Callable[[], None] = lambda: None) -> None:
         """The second half of a start: the registration socket. No pod comes before it.
+
+        Args:
+            before_bind: called right before the socket's file is made.
 
         Raises:
             TransportError: with the kubelet's words; it would exit with status 1 (DM-9).
@@ -157,7 +160,7 @@ class Kubelet:
         Rules: DM-5, DM-6, DM-9, DM-15, DM-20
         """
         path = Path(self._world.directory) / SOCKET_NAME
-        await self._server.listen(str(path))
+        await self._server.listen(str(path), before_bind)
         self._note(f"listening on {path}", "DM-11")
         if self._profile.makes_deprecation_file:
             self._make_deprecation_file(path.parent)

@@ -82,8 +82,11 @@ Malformed = Callable[[str], None]
 class RegistrationServer(Protocol):
     """The Registration service on `kubelet.sock`. Rules: DM-11"""
 
-    async def listen(self, socket_path: str) -> None:
-        """Listen and serve. Raises `TransportError` with the kubelet's words if the path cannot be bound (DM-9)."""
+    async def listen(self, socket_path: str, before_bind: Callable[[], None] = lambda: None) -> None:
+        """Listen and serve. Raises `TransportError` with the kubelet's words if the path cannot be bound (DM-9).
+
+        `before_bind` is called right before the socket's file is made.
+        """
 
     async def stop(self, *, leave_socket: bool = False) -> None:
         """Stop at once: calls in progress are cut, connections closed, as at the end of a process (DM-16).

@@ -14,6 +14,7 @@ from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.booting import Booting
 from kubelet_sim.node.directory import lose_files
+from kubelet_sim.node.inodes import inode_of
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.surroundings import Surroundings
@@ -67,9 +68,12 @@ class KubeletProcesses:
         """A process that listens, and to whom nothing was dispatched yet. Raises what its start raises."""
         return await self._boot(layout, RuntimeListed(running), active)
 
-    async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
+    async def _boot(
+        self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod], inode: int | None = None
+    ) -> Kubelet:
         begun = await self._booting.kubelet(layout, self.node_object, listed, active)
-        await self._booting.finish(begun, layout)
+        await self._booting.finish(begun, layout, inode=inode)
+        self._say_inode(layout, inode)
         await self._take_over(begun)
         return begun
 
@@ -82,17 +86,19 @@ class KubeletProcesses:
             TransportError: it could not start.
         """
         await self._booting.has_written()
+        inode = inode_of(layout.registration_socket) if how.same_inode else None
         for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
         listed = RuntimeListed(self._around.runtime.running(), self._around.runtime.listed())
         if not how.socket_after_s:
-            return dispatch(await self._boot(layout, listed, ()))
+            return dispatch(await self._boot(layout, listed, (), inode))
         begun = await self._booting.kubelet(layout, self.node_object, listed, ())
         self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
 
         async def later() -> None:
             try:
-                await self._booting.finish(begun, layout, how.socket_after_s)
+                await self._booting.finish(begun, layout, how.socket_after_s, inode)
+                self._say_inode(layout, inode)
                 await self._take_over(begun)
                 dispatch(begun)
             except TransportError as failure:
@@ -112,6 +118,12 @@ class KubeletProcesses:
         """Time stands still while a node status is computed: its checkpoint is written in a thread."""
         async with self._status_round:
             pass
+
+    def _say_inode(self, layout: RootLayout, wanted: int | None) -> None:
+        if wanted is not None:
+            is_same = inode_of(layout.registration_socket) == wanted
+            text = "as the one before" if is_same else "another one: the file system does not give that of before"
+            self._note(f"the inode of kubelet.sock is {'the same ' if is_same else ''}{text}", "DM-17")
 
     async def _end(self, *, leave_socket: bool) -> None:
         starting, self._starting = self._starting, None

@@ -157,6 +157,7 @@ def comeback_message(how: Comeback) -> pb.Comeback:
         socket_after_s=how.socket_after_s,
         loses_checkpoint=not how.keeps_checkpoint,
         loses_directory=not how.keeps_directory,
+        same_inode=how.same_inode,
     )
 
 
@@ -166,6 +167,7 @@ def comeback_value(message: pb.Comeback) -> Comeback:
         message.socket_after_s,
         keeps_checkpoint=not message.loses_checkpoint,
         keeps_directory=not message.loses_directory,
+        same_inode=message.same_inode,
     )
 
 

@@ -45,8 +45,10 @@ class GrpcRegistrationServer:
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
-    async def listen(self, socket_path: str) -> None:
+    async def listen(self, socket_path: str, before_bind: Callable[[], None] = lambda: None) -> None:
         """Listen and serve at that absolute path, once in the life of this object.
+
+        `before_bind` is called right before the file is made.
 
         Raises `TransportError` in the words of Go's network library. Anything that is already at the path is in the
         way, a socket too: nothing is removed.
@@ -62,6 +64,7 @@ class GrpcRegistrationServer:
         server.add_generic_rpc_handlers([_Methods(self._answer)])
         try:
             with unix_socket.passing_name(path.parent) as alias:
+                before_bind()
                 server.add_insecure_port(unix_socket.target(alias / first_path.name))
             self._file = unix_socket.SocketFile(first_path)
             await server.start()

@@ -269,19 +269,23 @@ class Comeback(google.protobuf.message.Message):
     SOCKET_AFTER_S_FIELD_NUMBER: builtins.int
     LOSES_CHECKPOINT_FIELD_NUMBER: builtins.int
     LOSES_DIRECTORY_FIELD_NUMBER: builtins.int
+    SAME_INODE_FIELD_NUMBER: builtins.int
     socket_after_s: builtins.float
     """How long the new process takes from the cleaned directory to its socket, on the node's clock."""
     loses_checkpoint: builtins.bool
     loses_directory: builtins.bool
     """With all that lies in it."""
+    same_inode: builtins.bool
+    """The socket gets the inode number of the one before it, where the file system gives it."""
     def __init__(
         self,
         *,
         socket_after_s: builtins.float = ...,
         loses_checkpoint: builtins.bool = ...,
         loses_directory: builtins.bool = ...,
+        same_inode: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["loses_checkpoint", b"loses_checkpoint", "loses_directory", b"loses_directory", "socket_after_s", b"socket_after_s"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["loses_checkpoint", b"loses_checkpoint", "loses_directory", b"loses_directory", "same_inode", b"same_inode", "socket_after_s", b"socket_after_s"]) -> None: ...
 
 global___Comeback = Comeback
 

@@ -131,7 +131,9 @@ def test_a_record_arrives_as_it_was(record: Record) -> None:
     assert record_value(pb.Record.FromString(record_message(record).SerializeToString())) == record
 
 
-@given(st.builds(Comeback, TIME, keeps_checkpoint=st.booleans(), keeps_directory=st.booleans()))
+@given(
+    st.builds(Comeback, TIME, keeps_checkpoint=st.booleans(), keeps_directory=st.booleans(), same_inode=st.booleans())
+)
 def test_a_way_to_come_back_arrives_as_it_was(how: Comeback) -> None:
     """What is lost, and when the socket is there."""
     assert comeback_value(pb.Comeback.FromString(comeback_message(how).SerializeToString())) == how
