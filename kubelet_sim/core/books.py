@@ -46,7 +46,11 @@ class Books:
     """The same records, for looking."""
     _holders: Holders = field(factory=Holders)
     _entries: dict[RecordKey, CheckpointEntry] = field(factory=dict, eq=False)
-    """What a checkpoint has of the records, each made when it is first asked for, in the order of the last checkpoint."""
+    """What a checkpoint has of the records, each made when it is first asked for, in the order of the checkpoint."""
+    _unwritten: dict[RecordKey, AllocationRecord] = field(factory=dict, eq=False)
+    """Records without an entry yet."""
+    _in_order: tuple[CheckpointEntry, ...] | None = field(default=(), eq=False)
+    """All entries; `None` when they have changed."""
     in_use: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     """A key alone, with an empty set, makes the name one of the device manager's. Rules: DM-83"""
     shared: set[tuple[ResourceName, DeviceID]] = field(factory=set)
@@ -72,16 +76,19 @@ class Books:
         return self._holders.of(resource, device)
 
     def entries(self, order: Order) -> tuple[CheckpointEntry, ...]:
-        """The records as a checkpoint has them. An entry is made once, and stays the same value until its record goes.
+        """The records as a checkpoint has them, new ones behind those of the last checkpoint.
+
+        An entry is made once, and stays the same value in its place until its record goes.
 
         Rules: CP-5, CP-6
         """
-        for key, record in self._records.items() if len(self._entries) < len(self._records) else ():
-            if key not in self._entries:
-                self._entries[key] = _entry(key, record, order)
-        # Kept in that order, in which almost all of them are the next time.
-        self._entries = {key: self._entries[key] for key in order.arrange("CP-6", self._entries)}
-        return tuple(self._entries.values())
+        for key in order.arrange("CP-6", self._unwritten):
+            self._entries[key] = _entry(key, self._unwritten[key], order)
+            self._in_order = None
+        self._unwritten.clear()
+        if self._in_order is None:
+            self._in_order = tuple(self._entries.values())
+        return self._in_order
 
     def enter(self, key: RecordKey, record: AllocationRecord) -> frozenset[DeviceID]:
         """Record an allocation in place of an earlier one for the same key; answers with ids that another pod holds, too.
@@ -92,7 +99,7 @@ class Books:
         also_held = self._also_held(pod, resource, record.ids)
         self.shared |= {(resource, device) for device in also_held}
         self._drop(key)
-        self._records[key] = record
+        self._records[key] = self._unwritten[key] = record
         self._by_pod.setdefault(pod, {}).setdefault(container, {})[resource] = record
         self._holders.add(resource, record.ids, (pod, container))
         return also_held
@@ -144,7 +151,9 @@ class Books:
         if (record := self._records.pop(key, None)) is not None:
             pod, container, resource = key
             self._holders.remove(resource, record.ids, (pod, container))
-            self._entries.pop(key, None)
+            self._unwritten.pop(key, None)
+            if self._entries.pop(key, None) is not None:
+                self._in_order = None
 
 
 def _entry(key: RecordKey, record: AllocationRecord, order: Order) -> CheckpointEntry:

@@ -2,36 +2,44 @@
 
 The text is that of `checkpoint_text`, which makes it from a whole document; a test holds the two together. What is kept
 goes by identity: documents hand an entry and a list of ids on as the same value for as long as nothing about it changes.
+The dump is never put together: the checksum goes from part to part, and begins where the entries begin to differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from operator import is_
 
-from attrs import define, field, frozen
-from fnv_hash_fast import fnv1a_32
+from attrs import define, field
 
 from kubelet_sim.core.checkpoint_text import as_bytes, as_json, entry_dump, entry_object, list_dump
+from kubelet_sim.core.running_hash import START, Stretch, after_byte
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
-_NIL, _NULL = b"<nil>", b"null"
+_ALL_KINDS = 256
+_BEGIN = Stretch(b"(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)").after(START)
+_NIL, _OPEN, _OPEN_MAP, _CLOSE, _END = (Stretch(text, _ALL_KINDS) for text in (b"<nil>", b"[", b"map[", b"]", b"}"))
+_BETWEEN = Stretch(b" RegisteredDevices:(map[string][]string)", _ALL_KINDS)
+_SPACE = ord(" ")
 
 
-@frozen(eq=False)
+@define(eq=False)
 class _Part:
     """An entry or a list of ids, as text."""
 
     of: object
     """Kept, so that no other value gets its identity."""
-    dump: bytes
+    dump: Stretch
     json: bytes
+    state: int = 0
+    """Of the checksum behind it, in the last document."""
 
 
 @define
 class Encoder:
     """Makes the files; knows the parts of the last document."""
 
-    _entries: dict[int, _Part] = field(factory=dict)
+    _entries: list[_Part] = field(factory=list)
+    _of: tuple[CheckpointEntry, ...] = ()
     _lists: dict[str, _Part] = field(factory=dict)
 
     def encode(self, document: CheckpointDocument) -> bytes:
@@ -39,42 +47,64 @@ class Encoder:
 
         Rules: CP-5, CP-7, CP-8, CP-9, CP-10, CP-19, DM-138, DM-139
         """
-        entries, entries_json = self._entry_texts(document.entries)
-        registered, registered_json = self._registered_texts(document)
-        dump = (
-            b"(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)%b "
-            b"RegisteredDevices:(map[string][]string)%b}" % (entries, registered)
+        state, entries = self._after_entries(document.entries)
+        state, registered = self._after_registered(_BETWEEN.after(state), document)
+        number = str(_END.after(state)).encode()
+        pieces = (
+            b'{"Data":{"PodDeviceEntries":',
+            entries,
+            b',"RegisteredDevices":',
+            registered,
+            b'},"Checksum":',
+            number,
+            b"}",
         )
-        return b'{"Data":{"PodDeviceEntries":%b,"RegisteredDevices":%b},"Checksum":%d}' % (
-            entries_json,
-            registered_json,
-            fnv1a_32(dump),
-        )
+        return b"".join(pieces)
 
-    def _entry_texts(self, entries: Iterable[CheckpointEntry] | None) -> tuple[bytes, bytes]:
-        before = self._entries
-        self._entries = {id(entry): before.get(id(entry)) or _entry_part(entry) for entry in entries or ()}
+    def _after_entries(self, entries: tuple[CheckpointEntry, ...] | None) -> tuple[int, bytes]:
+        """The checksum behind the entries, and their JSON."""
         if entries is None:
-            return _NIL, _NULL
-        parts = [self._entries[id(entry)] for entry in entries]
-        return b"[%b]" % b" ".join([part.dump for part in parts]), b"[%b]" % b",".join([part.json for part in parts])
+            self._entries, self._of = [], ()
+            return _NIL.after(_BEGIN), b"null"
+        same = _common(self._of, entries)
+        before: dict[int, _Part | None] = {id(part.of): part for part in self._entries[same:]}
+        del self._entries[same:]
+        # An entry that stands there twice is two parts: each has a state of its own.
+        self._entries += [before.pop(id(entry), None) or _entry_part(entry) for entry in entries[same:]]
+        self._of = entries
+        state = self._entries[same - 1].state if same else _OPEN.after(_BEGIN)
+        for number, part in enumerate(self._entries[same:], same):
+            state = part.state = part.dump.after(after_byte(state, _SPACE) if number else state)
+        return _CLOSE.after(state), b"".join([b"[", b",".join([part.json for part in self._entries]), b"]"])
 
-    def _registered_texts(self, document: CheckpointDocument) -> tuple[bytes, bytes]:
+    def _after_registered(self, state: int, document: CheckpointDocument) -> tuple[int, bytes]:
+        """The checksum behind the lists, from the one before them, and their JSON."""
         before, registered = self._lists, document.registered
         self._lists = {}
         if registered is None:
-            return _NIL, _NULL
-        for name in sorted(registered):
+            return _NIL.after(state), b"null"
+        state = _OPEN_MAP.after(state)
+        for number, name in enumerate(sorted(registered)):
             ids, part = registered[name], before.get(name)
-            self._lists[name] = part if part is not None and part.of is ids else _list_part(name, ids)
-        parts = self._lists.values()
-        return b"map[%b]" % b" ".join([part.dump for part in parts]), b"{%b}" % b",".join([part.json for part in parts])
+            if part is None or part.of is not ids:
+                part = _list_part(name, ids)
+            self._lists[name] = part
+            state = part.dump.after(after_byte(state, _SPACE) if number else state)
+        return _CLOSE.after(state), b"".join([b"{", b",".join([part.json for part in self._lists.values()]), b"}"])
+
+
+def _common(one: tuple[CheckpointEntry, ...], other: tuple[CheckpointEntry, ...]) -> int:
+    """How many entries both begin with: nearly always all, since new ones come last."""
+    if one == other[: len(one)]:
+        return len(one)
+    return next((number for number, is_same in enumerate(map(is_, one, other)) if not is_same), len(other))
 
 
 def _entry_part(entry: CheckpointEntry) -> _Part:
-    return _Part(entry, as_bytes(entry_dump(entry)), as_json(entry_object(entry)))
+    return _Part(entry, Stretch(as_bytes(entry_dump(entry))), as_json(entry_object(entry)))
 
 
 def _list_part(name: str, ids: tuple[str, ...] | None) -> _Part:
-    """With the name before it, as both texts have it."""
-    return _Part(ids, as_bytes(f"{name}:{list_dump(ids)}"), b"%b:%b" % (as_json(name), as_json(ids)))
+    """With the name before it, as both texts have it. Entries before it change all the time, so every answer is kept."""
+    dump = Stretch(as_bytes(f"{name}:{list_dump(ids)}"), _ALL_KINDS)
+    return _Part(ids, dump, b":".join([as_json(name), as_json(ids)]))

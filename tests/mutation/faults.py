@@ -402,6 +402,38 @@ FAULTS = (
         "self._holders.pods(resource, device) - {pod}",
         "self._holders.of(resource, device)",
     ),
+    Fault(
+        "an entry outlives its record",
+        _BOOKS,
+        "            if self._entries.pop(key, None) is not None:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "who let go of a device still holds it",
+        _BOOKS,
+        "            self._holders.remove(resource, record.ids, (pod, container))\n",
+        "",
+    ),
+    # ------------------------------------------------------------------------------------ the checkpoint's text
+    Fault(
+        "a list is known by its name alone",
+        "checkpoint_parts.py",
+        "if part is None or part.of is not ids:",
+        "if part is None:",
+    ),
+    Fault(
+        "a set is known by its name alone",
+        "arranged.py",
+        "if before is not None and before[0] is ids:",
+        "if before is not None:",
+    ),
+    Fault(
+        "an entry that moved has the checksum of its old place",
+        "checkpoint_parts.py",
+        "        for number, part in enumerate(self._entries[same:], same):\n",
+        "        for number, part in enumerate(self._entries[same:], same) if same < 2 else ():\n",
+    ),
+    Fault("a stretch is the same behind any state", "running_hash.py", "kind = state & _LOWEST", "kind = 0"),
     # --------------------------------------------------------------------------------- around all these
     Fault(
         "no sidecar runs beside an init container",
