@@ -428,10 +428,10 @@ FAULTS = (
         "if before is not None:",
     ),
     Fault(
-        "an entry that moved has the checksum of its old place",
+        "the checksum behind an entry is not kept",
         "checkpoint_parts.py",
-        "        for number, part in enumerate(self._entries[same:], same):\n",
-        "        for number, part in enumerate(self._entries[same:], same) if same < 2 else ():\n",
+        "state = part.state = part.dump",
+        "state = part.dump",
     ),
     Fault("a stretch is the same behind any state", "running_hash.py", "kind = state & _LOWEST", "kind = 0"),
     # --------------------------------------------------------------------------------- around all these

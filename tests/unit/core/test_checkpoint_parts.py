@@ -47,7 +47,7 @@ def test_a_part_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_entry_that_stands_there_twice() -> None:
     """Each of its places has its own part in the checksum. Rules: CP-9, CP-10"""
     one, two, encoder = CheckpointEntry("one"), CheckpointEntry("two"), Encoder()
-    for entries in ((one, one), (two, one, one), (one, two, one), (one,)):
+    for entries in ((one, one), (two, one, one), (one, two, one), (one, two, two, one), (one, two), (one,)):
         document = CheckpointDocument(entries, {})
         assert encoder.encode(document) == encode(document)
 
