@@ -1,0 +1,80 @@
+// Command reference answers for the real device manager of a kubelet: one JSON object a line comes in, one goes out.
+//
+// It decides nothing of its own. What a kubelet does around its device manager (the list of active pods, the node object, the
+// order of the admission handlers) is done here as README.md says; everything else is the code of k8s.io/kubernetes.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+)
+
+// request is one operation; which fields count depends on Op.
+type request struct {
+	Op      string          `json:"op"`
+	Root    string          `json:"root"`
+	Node    nodeSpec        `json:"node"`
+	Running [][2]string     `json:"running"`
+	Ready   bool            `json:"ready"`
+	Pod     json.RawMessage `json:"pod"`
+	UID     string          `json:"uid"`
+	Name    string          `json:"container"`
+	Seconds float64         `json:"seconds"`
+}
+
+// reply is what came of it, and the calls that the manager made to plugins meanwhile, in order.
+type reply struct {
+	Answer any    `json:"answer,omitempty"`
+	Calls  []call `json:"calls,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Crash  string `json:"crash,omitempty"`
+}
+
+func main() {
+	if os.Getenv("REFERENCE_LOG") == "" {
+		klog.SetLogger(logr.Discard())
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+	}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	out := json.NewEncoder(os.Stdout)
+	world := newWorld()
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var asked request
+		if err := json.Unmarshal(line, &asked); err != nil {
+			_ = out.Encode(reply{Error: err.Error()})
+			continue
+		}
+		answer := world.answer(asked)
+		_ = out.Encode(answer)
+		if answer.Crash != "" {
+			// A kubelet would be gone now, and locks may be held: so are we.
+			os.Exit(3)
+		}
+	}
+}
+
+// answer performs one operation; a panic in it is what would have ended a kubelet.
+func (w *world) answer(asked request) (done reply) {
+	defer func() {
+		if found := recover(); found != nil {
+			done = reply{Crash: fmt.Sprint(found), Calls: w.calls.drain(), Error: string(debug.Stack())}
+		}
+	}()
+	answer, err := w.perform(asked)
+	if err != nil {
+		return reply{Error: err.Error(), Calls: w.calls.drain()}
+	}
+	return reply{Answer: answer, Calls: w.calls.drain()}
+}
