@@ -19,6 +19,7 @@ from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.rules import RULES
 from kubelet_sim.scenario import values
+from kubelet_sim.scenario.order import Choices, read_choices
 from kubelet_sim.scenario.script import Script, read_devices, read_script, read_status
 from kubelet_sim.scenario.values import Keys, Reader
 
@@ -62,6 +63,8 @@ class Step:
     arguments: Mapping[str, Any] = field(default=_NOTHING, hash=False)
     """Checked and read: `pod` of an `admit` is a `Pod`, `devices` of an `update` are devices."""
     expect: Any = field(default=NO_EXPECTATION, hash=False)
+    choices: Choices | None = None
+    """What the kubelet chose in it where it was free to choose, if that was recorded."""
 
 
 @frozen
@@ -168,6 +171,7 @@ def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
     do = given.take("do", values.one_of(tuple(VERBS)))
     verb = VERBS[do]
     given.take("expect", lambda value: value, None)
+    choices = given.take("choices", read_choices, None)
     arguments = {key: given.take(key, read) for key, read in verb.required.items()}
     for key, read in verb.optional.items():
         if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
@@ -176,7 +180,7 @@ def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
     for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
         if name is not None and name not in plugins:
             raise UsageError(f"there is no plugin {name!r}; {there_are(list(plugins))}")
-    return Step(number, do, MappingProxyType(arguments), given.whole.get("expect", NO_EXPECTATION))
+    return Step(number, do, MappingProxyType(arguments), given.whole.get("expect", NO_EXPECTATION), choices)
 
 
 _LEFT_OUT = object()

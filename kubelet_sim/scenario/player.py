@@ -20,9 +20,10 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
+from kubelet_sim.profiles import V1_36, Profile
 from kubelet_sim.scenario.compare import matches
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
-from kubelet_sim.scenario.order import AsWritten
+from kubelet_sim.scenario.order import Following
 from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import Bell, WatchedCalls
 from kubelet_sim.transcript import Record
@@ -77,15 +78,17 @@ async def play(story: Story, *, to_the_end: bool = False, transcript: Path | Non
         NotPlayable: its node does not start.
     """
     played: list[PlayedStep] = []
-    async with _stage(story, transcript) as stage:
+    async with stage_of(story, transcript) as (stage, order):
         for step in story.steps:
-            played.append(await _play_step(stage, step))
+            order.follow(step.choices)
+            played.append(await play_step(stage, step))
             if not to_the_end and not played[-1].is_right:
                 break
     return Played(story, tuple(played))
 
 
-async def _play_step(stage: Stage, step: Step) -> PlayedStep:
+async def play_step(stage: Stage, step: Step) -> PlayedStep:
+    """Do one step, and tell what came or why nothing did."""
     failure, came = "", None
     try:
         came = await stage.do(step)
@@ -95,19 +98,27 @@ async def _play_step(stage: Stage, step: Step) -> PlayedStep:
 
 
 @contextlib.asynccontextmanager
-async def _stage(story: Story, transcript: Path | None) -> AsyncGenerator[Stage, None]:
-    """A node that runs, plugins that do not; in the end all of it is gone."""
+async def stage_of(
+    story: Story, transcript: Path | None = None, profile: Profile = V1_36
+) -> AsyncGenerator[tuple[Stage, Following], None]:
+    """A node that runs, plugins that do not, and the order that the node asks; in the end all of it is gone.
+
+    Raises:
+        NotPlayable: the story's node does not start.
+    """
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
-    clock, bell = ManualClock(), Bell()
+    clock, bell, order = ManualClock(), Bell(), Following()
     config = NodeConfig(
         root=root,
         numa=story.node.machine,
         topology=story.node.topology,
+        profile=profile,
         runs_containers=False,
         has_status_rounds=False,
         has_plugin_watcher=story.has_plugin_watcher,
     )
-    node = Node(config, clock=clock, calls=WatchedCalls(plugin_calls(config.profile), clock, bell), order=AsWritten())
+    calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called)
+    node = Node(config, clock=clock, calls=calls, order=order)
     async with contextlib.AsyncExitStack() as at_the_end:
         at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
         at_the_end.enter_context(recorded(node, transcript))
@@ -117,4 +128,4 @@ async def _stage(story: Story, transcript: Path | None) -> AsyncGenerator[Stage,
             raise NotPlayable(f"{story.name}: its node does not start: {error}") from error
         stage = Stage(story, node, bell)
         at_the_end.push_async_callback(stage.close)
-        yield stage
+        yield stage, order

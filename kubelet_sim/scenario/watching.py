@@ -19,6 +19,8 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
 
 T = TypeVar("T")
+Called = Callable[[str], None]
+"""Is told of each call that shows a choice, before it is made."""
 PATIENCE_S = 15.0
 """How long something that has to happen may take, in real time."""
 UNHEARD_S = 1.5
@@ -56,7 +58,7 @@ class Bell:
 class WatchedConnection:
     """A `PluginConnection` that counts the lists which the node has dealt with."""
 
-    def __init__(self, connection: PluginConnection, path: str, clock: ManualClock, bell: Bell) -> None:
+    def __init__(self, connection: PluginConnection, path: str, clock: ManualClock, bell: Bell, called: Called) -> None:
         self.real_path = path
         """Where it led when it was connected, links followed."""
         self._path = path
@@ -65,6 +67,7 @@ class WatchedConnection:
         self._connection = connection
         self._clock = clock
         self._bell = bell
+        self._called = called
 
     async def ready(self) -> None:
         """As the connection's; when nobody comes, time moves on to the deadline."""
@@ -107,16 +110,19 @@ class WatchedConnection:
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         """As the connection's."""
+        self._called("Allocate")
         return await self._connection.allocate(device_ids)
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
         """As the connection's."""
+        self._called("GetPreferredAllocation")
         return await self._connection.get_preferred_allocation(available, must_include, size)
 
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
         """As the connection's."""
+        self._called("PreStartContainer")
         await self._connection.pre_start_container(device_ids, timeout_s)
 
     async def close(self) -> None:
@@ -128,14 +134,17 @@ class WatchedConnection:
 class WatchedCalls:
     """`PluginCalls` whose connections are watched."""
 
-    def __init__(self, calls: PluginCalls, clock: ManualClock, bell: Bell) -> None:
+    def __init__(self, calls: PluginCalls, clock: ManualClock, bell: Bell, called: Called = lambda _rpc: None) -> None:
+        self._called = called
         self._calls = calls
         self._clock = clock
         self._bell = bell
 
     def connection(self, socket_path: str) -> WatchedConnection:
         """A watched one."""
-        return WatchedConnection(self._calls.connection(socket_path), socket_path, self._clock, self._bell)
+        return WatchedConnection(
+            self._calls.connection(socket_path), socket_path, self._clock, self._bell, self._called
+        )
 
 
 async def _listens(path: str) -> bool:

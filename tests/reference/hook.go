@@ -133,12 +133,12 @@ type linkState struct {
 // links shows all connections of this process, how many clients run, and how many registrations are under way.
 func (w *world) links() any {
 	states := []linkState{}
-	if w.hook != nil {
-		w.hook.mutex.Lock()
-		for _, each := range w.hook.all {
+	if hook := w.watched.Load(); hook != nil {
+		hook.mutex.Lock()
+		for _, each := range hook.all {
 			states = append(states, linkState{each.path, each.streams, each.applied})
 		}
-		w.hook.mutex.Unlock()
+		hook.mutex.Unlock()
 	}
 	clients, registrations := busy()
 	return map[string]any{"links": states, "clients": clients, "registrations": registrations}

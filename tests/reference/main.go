@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -18,6 +19,7 @@ import (
 
 // request is one operation; which fields count depends on Op.
 type request struct {
+	ID      int             `json:"id"`
 	Op      string          `json:"op"`
 	Root    string          `json:"root"`
 	Node    nodeSpec        `json:"node"`
@@ -31,6 +33,7 @@ type request struct {
 
 // reply is what came of it, and the calls that the manager made to plugins meanwhile, in order.
 type reply struct {
+	ID     int    `json:"id"`
 	Answer any    `json:"answer,omitempty"`
 	Calls  []call `json:"calls,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -44,8 +47,19 @@ func main() {
 		klog.SetOutput(io.Discard)
 	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
-	out := json.NewEncoder(os.Stdout)
+	out := &answers{encoder: json.NewEncoder(os.Stdout)}
 	world := newWorld()
+	work := make(chan request)
+	go func() {
+		for asked := range work {
+			answer := world.answer(asked)
+			out.send(asked, answer)
+			if answer.Crash != "" {
+				// A kubelet would be gone now, and locks may be held: so are we.
+				os.Exit(3)
+			}
+		}
+	}()
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -53,16 +67,26 @@ func main() {
 		}
 		var asked request
 		if err := json.Unmarshal(line, &asked); err != nil {
-			_ = out.Encode(reply{Error: err.Error()})
-			continue
-		}
-		answer := world.answer(asked)
-		_ = out.Encode(answer)
-		if answer.Crash != "" {
-			// A kubelet would be gone now, and locks may be held: so are we.
-			os.Exit(3)
+			out.send(asked, reply{Error: err.Error()})
+		} else if asked.Op == "links" {
+			// Asked while another operation waits for a plugin.
+			out.send(asked, reply{Answer: world.links()})
+		} else {
+			work <- asked
 		}
 	}
+}
+
+type answers struct {
+	mutex   sync.Mutex
+	encoder *json.Encoder
+}
+
+func (a *answers) send(to request, what reply) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	what.ID = to.ID
+	_ = a.encoder.Encode(what)
 }
 
 // answer performs one operation; a panic in it is what would have ended a kubelet.

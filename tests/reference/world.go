@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
@@ -40,6 +41,8 @@ type world struct {
 	active []*v1.Pod
 	known  map[string]*v1.Pod
 	calls  callLog
+	// watched is the hook of the kubelet that runs, or ran last.
+	watched atomic.Pointer[hook]
 	kubelet
 }
 
@@ -64,8 +67,6 @@ func (w *world) perform(asked request) (any, error) {
 		return nil, nil
 	case "start":
 		return w.start(asked)
-	case "links":
-		return w.links(), nil
 	case "remove":
 		w.remove(asked.UID)
 		return nil, nil
@@ -168,9 +169,9 @@ func (w *world) start(asked request) (any, error) {
 		running.Insert(id)
 	}
 	w.kubelet = kubelet{devices: devices, topology: topology, hook: hook}
+	w.watched.Store(hook)
 	if err := startDeviceManager(devices, w.activePods, sources{w}, containers, running); err != nil {
-		hook.die(devices)
-		w.kubelet = kubelet{}
+		w.kill()
 		return map[string]any{"started": false}, nil
 	}
 	hook.listening(devices)
@@ -184,6 +185,7 @@ func (w *world) kill() {
 		w.hook.die(w.devices)
 	}
 	w.kubelet = kubelet{}
+	w.watched.Store(nil)
 }
 
 func (w *world) activePods() []*v1.Pod { return w.active }
