@@ -98,8 +98,8 @@ async def tell_apart(story: Story, harness: Harness) -> Telling:
 
 async def _real_step(stage: RealStage, harness: Harness, step: Step, story: Story) -> RealStep:
     async with asyncio.timeout(_STEP_PATIENCE_S):
-        answer = masked(await stage.do(step))
-    return RealStep(answer, _choices(harness.calls(), answer, story), _heard(stage))
+        answer = await stage.do(step)
+    return RealStep(masked(answer), _choices(harness.calls(), answer, story), _heard(stage))
 
 
 async def _ours(story: Story, real: tuple[RealStep, ...], crash: str, last: Choices) -> Telling:

@@ -116,10 +116,13 @@ func (w *world) status(uid string) (any, error) {
 	return answer, nil
 }
 
-func (w *world) affinity(uid, name string) any {
+func (w *world) affinity(uid, name string) (any, error) {
+	if _, _, err := w.named(uid, name); err != nil {
+		return nil, err
+	}
 	hint := w.topology.GetAffinity(uid, name)
 	if hint.NUMANodeAffinity == nil {
-		return map[string]any{"nodes": nil, "preferred": hint.Preferred}
+		return map[string]any{"nodes": nil, "preferred": hint.Preferred}, nil
 	}
-	return map[string]any{"nodes": append([]int{}, hint.NUMANodeAffinity.GetBits()...), "preferred": hint.Preferred}
+	return map[string]any{"nodes": append([]int{}, hint.NUMANodeAffinity.GetBits()...), "preferred": hint.Preferred}, nil
 }

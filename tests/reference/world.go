@@ -99,7 +99,7 @@ func (w *world) perform(asked request) (any, error) {
 	case "status":
 		return w.status(asked.UID)
 	case "affinity":
-		return w.affinity(asked.UID, asked.Name), nil
+		return w.affinity(asked.UID, asked.Name)
 	}
 	return nil, fmt.Errorf("no operation %q", asked.Op)
 }
