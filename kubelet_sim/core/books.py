@@ -71,6 +71,11 @@ class Books:
         """One record."""
         return self.of_container(pod, container).get(resource)
 
+    def ids_of_pod(self, pod: PodUID, resource: ResourceName) -> frozenset[DeviceID]:
+        """What all records of the pod have of the resource, those of containers that it has no more included."""
+        records = (resources.get(resource) for resources in self._by_pod.get(pod, {}).values())
+        return frozenset(device for record in records if record is not None for device in record.ids)
+
     def holders(self, resource: ResourceName, device: DeviceID) -> tuple[Holder, ...]:
         """Every container that has the device in a record, in order of recording."""
         return self._holders.of(resource, device)

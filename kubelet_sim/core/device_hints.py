@@ -38,19 +38,15 @@ def container_hints(context: Context, pod: Pod, container: Container) -> HintsBy
 def pod_hints(context: Context, pod: Pod) -> HintsByResource:
     """Hints for the pod's limits as a whole; what init containers would hand over is not looked at.
 
+    What is recorded for the pod counts whether or not the pod still has such a container.
+
     Rules: DM-119, TM-51, TM-54, TM-55, TM-60
     Follows: GetPodTopologyHints
     """
     reclaim(context)
 
     def held(resource: ResourceName) -> frozenset[DeviceID]:
-        return frozenset().union(
-            *(
-                record.ids
-                for container in pod.all_containers()
-                if (record := context.state.books.record(pod.uid, container.name, resource))
-            )
-        )
+        return context.state.books.ids_of_pod(pod.uid, resource)
 
     limits = effective_amounts(pod, lambda container: container.limits)
     wanted = {name: ceil(amount) for name, amount in limits.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
@@ -111,9 +111,9 @@ class Following(AsWritten):
         ordered = super().arrange(rule, items)
         if rule in _OF_IDS:
             return _first(ordered, self._next_ids())
-        if rule in _OF_LIMITS and not isinstance(items, AbstractSet):
+        if rule in _OF_LIMITS:
             return _first(ordered, [*(call.resource for call in self._calls), *self._resources])
-        if rule == "DM-123" and isinstance(items, Mapping):
+        if rule == "DM-123":
             return _first(ordered, self._resources)
         return ordered
 

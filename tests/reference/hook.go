@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
-	"k8s.io/klog/v2"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	plugin "k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1"
@@ -89,20 +88,6 @@ func (h *hook) isDead() bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.dead
-}
-
-// PluginDisconnected tells the manager.
-func (h *hook) PluginDisconnected(logger klog.Logger, resource string) {
-	if !h.isDead() {
-		disconnected(h.manager, logger, resource)
-	}
-}
-
-// PluginListAndWatchReceiver tells the manager.
-func (h *hook) PluginListAndWatchReceiver(logger klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
-	if !h.isDead() {
-		received(h.manager, logger, resource, list)
-	}
 }
 
 // listening returns when the listener is known to the server, which is what die needs.

@@ -1,8 +1,8 @@
-//go:build !before136
+//go:build !before135
 
 package main
 
-// What the signatures of this release ask for.
+// What the signatures of 1.35 and later ask for.
 
 import (
 	"context"
@@ -37,12 +37,6 @@ func runContainerOptions(devices *devicemanager.ManagerImpl, pod *v1.Pod, contai
 	return devices.GetDeviceRunContainerOptions(context.Background(), pod, container)
 }
 
-type noPreemption struct{}
-
-func (noPreemption) HandleAdmissionFailure(_ context.Context, _ *v1.Pod, reasons []lifecycle.PredicateFailureReason) ([]lifecycle.PredicateFailureReason, error) {
-	return reasons, nil
-}
-
 func newPredicate(node func() (*v1.Node, error), preemption noPreemption, update func(*schedulerframework.NodeInfo, *lifecycle.PodAdmitAttributes) error) lifecycle.PodAdmitHandler {
 	return lifecycle.NewPredicateAdmitHandler(func(context.Context, bool) (*v1.Node, error) { return node() }, preemption, update)
 }
@@ -55,14 +49,16 @@ func (h *hook) PluginConnected(ctx context.Context, resource string, p plugin.De
 	return h.manager.PluginConnected(ctx, resource, p)
 }
 
-func disconnected(manager plugin.ClientHandler, logger klog.Logger, resource string) {
-	manager.PluginDisconnected(logger, resource)
+// PluginDisconnected tells the manager.
+func (h *hook) PluginDisconnected(logger klog.Logger, resource string) {
+	if !h.isDead() {
+		h.manager.PluginDisconnected(logger, resource)
+	}
 }
 
-func received(manager plugin.ClientHandler, logger klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
-	manager.PluginListAndWatchReceiver(logger, resource, list)
+// PluginListAndWatchReceiver tells the manager.
+func (h *hook) PluginListAndWatchReceiver(logger klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
+	if !h.isDead() {
+		h.manager.PluginListAndWatchReceiver(logger, resource, list)
+	}
 }
-
-func idsOf(request *pluginapi.ContainerAllocateRequest) []string { return request.DevicesIds }
-
-func preStartIDs(request *pluginapi.PreStartContainerRequest) []string { return request.DevicesIds }

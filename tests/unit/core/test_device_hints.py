@@ -162,6 +162,15 @@ def test_held_by_any_container_of_the_pod() -> None:
     assert _pod_hints(bench, wanted) == []
 
 
+def test_held_by_a_container_that_is_gone() -> None:
+    """A pod that comes again without a container still holds what was recorded for it. Rules: DM-119, TM-55"""
+    bench = _bench(dev("a", 0), dev("b", 1))
+    _hold(bench, pod_of("p", init("i", {DEV: 1}), container("main")), "a", "i")
+
+    assert _pod_hints(bench, pod_of("p", container("main", {DEV: 0}))) == []
+    assert _pod_hints(bench, pod_of("p", container("main", {DEV: 1}))) == [((0,), True), ((0, 1), False)]
+
+
 def test_held_by_another_container() -> None:
     """In container scope it is merely in use. Rules: DM-119, TM-55"""
     bench = _bench(dev("a", 0), dev("b", 1))
