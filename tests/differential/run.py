@@ -16,6 +16,7 @@ import asyncio
 import gc
 import json
 import multiprocessing
+import re
 import sys
 import time
 from collections import Counter
@@ -30,10 +31,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.errors import KubeletSimError  # noqa: E402 (found by the line above)
+from kubelet_sim.profiles import V1_36, Profile, profile_of  # noqa: E402
 from kubelet_sim.scenario.model import NO_EXPECTATION, story_from_mapping  # noqa: E402
 from kubelet_sim.scenario.order import plain_choices  # noqa: E402
 from kubelet_sim.scenario.recorder import StoryFile  # noqa: E402
-from tests.differential.choosing import Candidate, chosen  # noqa: E402
+from tests.differential.choosing import Candidate, chosen, kinds  # noqa: E402
 from tests.differential.generating import generated  # noqa: E402
 from tests.differential.harness import DEFAULT_VERSION, Harness, program  # noqa: E402
 from tests.differential.shrinking import shrunk  # noqa: E402
@@ -60,7 +62,8 @@ class Played:
     seconds: float
     story: Plain
     """With what the real side answered."""
-    rules: frozenset[str]
+    shows: frozenset[str]
+    """What recording goes by (`choosing`)."""
     text: str = ""
 
 
@@ -76,17 +79,17 @@ def with_answers(plain: Plain, telling: Telling) -> Plain:
     return {**plain, "steps": [*steps, *rest]}
 
 
-async def play_one(plain: Plain, harness: Harness) -> Played:
+async def play_one(plain: Plain, harness: Harness, profile: Profile = V1_36) -> Played:
     """Play one story on both sides; a divergence is made smaller."""
     started = time.monotonic()
-    telling = await tell_apart(story_from_mapping(plain), harness)
+    telling = await tell_apart(story_from_mapping(plain), harness, profile)
     if telling.different:
 
         async def persists(smaller: Plain) -> bool:
             for _ in range(_TRIES):
                 try:
                     async with asyncio.timeout(_PATIENCE_S):
-                        if (await tell_apart(story_from_mapping(smaller), harness)).different:
+                        if (await tell_apart(story_from_mapping(smaller), harness, profile)).different:
                             return True
                 except KubeletSimError:
                     return False
@@ -96,23 +99,26 @@ async def play_one(plain: Plain, harness: Harness) -> Played:
             return False
 
         smallest = await shrunk(plain, persists)
-        again = await tell_apart(story_from_mapping(smallest), harness)
+        again = await tell_apart(story_from_mapping(smallest), harness, profile)
         if again.different:
             plain, telling = smallest, again
     outcome = "unplayable" if telling.unplayable else "different" if telling.different else telling.explained or "same"
-    rules = frozenset(rule for step in telling.ours for record in step.journal for rule in record.rules)
+    story = with_answers(plain, telling)
+    journals = [
+        (played.step.do, [rule for record in played.journal for rule in record.rules]) for played in telling.ours
+    ]
     text = telling.unplayable or telling.different
-    return Played(
-        plain["name"], outcome, len(telling.real), time.monotonic() - started, with_answers(plain, telling), rules, text
-    )
+    took = time.monotonic() - started
+    return Played(plain["name"], outcome, len(telling.real), took, story, kinds(story, journals), text)
 
 
 def _play_some(job: tuple[list[Plain], str]) -> list[Played]:
     stories, version = job
+    profile = profile_of(version.rpartition(".")[0])
 
     async def run() -> list[Played]:
         async with Harness(program(version)) as harness:
-            done = [await play_one(story, harness) for story in stories]
+            done = [await play_one(story, harness, profile) for story in stories]
         gc.collect()  # A server of grpc that goes after its loop complains.
         await asyncio.sleep(0)
         return done
@@ -179,7 +185,7 @@ def main(arguments: Sequence[str]) -> int:
         elif one.outcome == "unplayable":
             sys.stdout.write(f"{one.name}: {one.text}\n")
         elif one.outcome == "same":
-            candidates.append(Candidate(one.story, one.rules, len(json.dumps(one.story))))
+            candidates.append(Candidate(one.story, one.shows, len(json.dumps(one.story))))
         sys.stdout.flush()
     took = time.monotonic() - started
     told = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
@@ -192,7 +198,7 @@ def main(arguments: Sequence[str]) -> int:
 def _record(path: Path, stories: Sequence[Candidate]) -> None:
     lines = ",\n".join(json.dumps(each.story, ensure_ascii=False, separators=(",", ":")) for each in stories)
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    rules = frozenset(rule for each in stories for rule in each.rules)
+    rules = frozenset(shown for each in stories for shown in each.shows if re.fullmatch(r"[A-Z]{2}-\d+", shown))
     sys.stdout.write(f"{len(stories)} stories recorded, {len(rules)} rules in their transcripts\n")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import field, frozen
 
 from kubelet_sim.errors import KubeletSimError
+from kubelet_sim.profiles import V1_36, Profile
 from kubelet_sim.scenario.compare import matches
 from kubelet_sim.scenario.model import Step, Story
 from kubelet_sim.scenario.order import Call, Choices
@@ -76,8 +77,8 @@ class Telling:
         return bool(self.different)
 
 
-async def tell_apart(story: Story, harness: Harness) -> Telling:
-    """Play a story on both sides, up to the first difference."""
+async def tell_apart(story: Story, harness: Harness, profile: Profile = V1_36) -> Telling:
+    """Play a story on both sides, up to the first difference; our node has the profile."""
     real: list[RealStep] = []
     crash, last = "", Choices()
     harness.calls()
@@ -93,7 +94,7 @@ async def tell_apart(story: Story, harness: Harness) -> Telling:
     except TimeoutError:
         await harness.end()
         return Telling(story, tuple(real), unplayable=f"step {len(real) + 1} takes too long")
-    return await _ours(story, tuple(real), crash, last)
+    return await _ours(story, tuple(real), crash, last, profile)
 
 
 async def _real_step(stage: RealStage, harness: Harness, step: Step, story: Story) -> RealStep:
@@ -102,10 +103,10 @@ async def _real_step(stage: RealStage, harness: Harness, step: Step, story: Stor
     return RealStep(masked(answer), _choices(harness.calls(), answer, story), _heard(stage))
 
 
-async def _ours(story: Story, real: tuple[RealStep, ...], crash: str, last: Choices) -> Telling:
+async def _ours(story: Story, real: tuple[RealStep, ...], crash: str, last: Choices, profile: Profile) -> Telling:
     ours: list[PlayedStep] = []
     try:
-        async with asyncio.timeout(_STEP_PATIENCE_S * 4), stage_of(story) as (stage, order):
+        async with asyncio.timeout(_STEP_PATIENCE_S * 4), stage_of(story, profile=profile) as (stage, order):
             for step, there in zip(story.steps, real, strict=False):
                 order.follow(there.choices)
                 here = await play_step(stage, step)
