@@ -31,6 +31,7 @@ class KubeletChoices:
     topology_manager_policy_options: Mapping[str, str]
     cpu_manager_policy: str | None
     plugin_watcher: bool | None = None
+    http: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 default=None,
                 help="Whether plugins can register by a socket in plugins_registry. Default: yes, as with any kubelet.",
             ),
+            click.option(
+                "--http",
+                metavar="HOST:PORT",
+                help="Show metrics and healthz there. PORT alone is one of this machine; 0: any that is free.",
+            ),
         ]
     ):
         command = option(command)
@@ -99,12 +105,13 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     """The node's configuration with the choices in it.
 
     Raises:
-        UsageError: the file, the distances or the settings cannot be; a setting is refused in the kubelet's words.
+        UsageError: the file, the distances, the address or the settings cannot be; a setting is refused in the kubelet's words.
     """
     from attrs import evolve
 
     from kubelet_sim.core.topology.settings import TopologySettings, merger
     from kubelet_sim.manifests.kubelet_configuration import KubeletConfiguration
+    from kubelet_sim.node.http_endpoint import HttpAddress
 
     file = KubeletConfiguration() if choices.config is None else _read(choices.config)
     topology = TopologySettings(
@@ -115,6 +122,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     numa = _numa(choices)
     merger(topology, numa)
     has_watcher = node.has_plugin_watcher if choices.plugin_watcher is None else choices.plugin_watcher
+    http = None if choices.http is None else str(HttpAddress.parse(choices.http))
     has_cpus = (choices.cpu_manager_policy or file.cpu_manager_policy) == "static"
     return Kubelet(
         evolve(
@@ -123,6 +131,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
             numa=numa,
             exclusive_cpus=_cpus(node, len(numa)) if has_cpus else None,
             has_plugin_watcher=has_watcher,
+            http_address=http,
         ),
         Path(file.static_pod_path) if file.static_pod_path else None,
         tuple(f"{choices.config}: {name} has no effect here" for name in file.without_effect),

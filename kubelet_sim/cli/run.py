@@ -71,6 +71,9 @@ def run(  # noqa: PLR0913 - as many as it has options
     is a new pod, one that has changed is deleted and created anew, one that goes takes its pod with it. The node's name
     is put behind each pod's: NAME-kubelet-sim.
 
+    With --http, /metrics and /healthz are those of a kubelet as far as device plugins go. Anybody who can reach the
+    address may look, and nobody can change anything there.
+
     \b
     Example: kubelet-sim run --clock manual
     """  # noqa: D301

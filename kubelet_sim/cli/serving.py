@@ -71,7 +71,7 @@ async def _serve(node: Node, line: Callable[[str], None], extras: Extras, stoppi
     await node.start()
     try:
         layout = node.root.layout
-        for text in (*greeting(node.config, layout), *map(escape_terminal, extras.notes)):
+        for text in (*greeting(node.config, layout, node.http_url), *map(escape_terminal, extras.notes)):
             line(text)
 
         def tell(record: Record) -> None:
@@ -106,15 +106,17 @@ def stop_signals() -> asyncio.Event:
     return stopping
 
 
-def greeting(config: NodeConfig, layout: RootLayout) -> list[str]:
+def greeting(config: NodeConfig, layout: RootLayout, http_url: str | None = None) -> list[str]:
     """What a user has to know first."""
     root = shlex.quote(str(layout.path))
+    http = () if http_url is None else (f"metrics, health:      {http_url}/metrics {http_url}/healthz",)
     return [
         escape_terminal(text)
         for text in (
             f"kubelet-sim {__version__}, a node with the device manager of kubelet {config.profile.stands_for}",
             f"root:                 {layout.path}",
             f"registration socket:  {layout.registration_socket}",
+            *http,
             f"run a plugin:         kubelet-sim exec --root {root} -- CMD",
             f"look at the node:     kubelet-sim get pods --root {root}",
             "stop:                 Ctrl-C",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from attrs import define
 
@@ -16,6 +16,7 @@ from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
 from kubelet_sim.node.inodes import given_back
+from kubelet_sim.node.http_endpoint import HttpAddress, HttpEndpoint
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.plugin_watcher import PluginWatcher, WatcherSetup
@@ -50,6 +51,10 @@ class Booting:
     _order: Order | None
     _given_store: CheckpointStore | None
     _cpus: CpuBooks | None
+    _busy_for_s: Callable[[], float]
+    """How long the main loop has been without progress."""
+    http: HttpEndpoint | None = None
+    """Of the last process, if it shows anything over HTTP."""
     _file_store: FileCheckpointStore | None = None
 
     async def kubelet(
@@ -135,7 +140,19 @@ class Booting:
         if around.config.has_plugin_watcher:
             profile = around.config.profile
             setup = WatcherSetup(layout, profile, self._registry, around.clock, around.transcript)
-            yield PluginWatcher(setup, kubelet)
+            watcher = PluginWatcher(setup, kubelet)
+            kubelet.observed.watched_plugins = watcher.counts
+            yield watcher
+        if around.config.http_address is not None:
+            yield self._http_endpoint(kubelet, around.config.http_address)
+
+    def _http_endpoint(self, kubelet: Kubelet, wanted: str) -> Part:
+        """Where the process before it was: a port that was found once is kept."""
+        from kubelet_sim.node.kubelet_http import kubelet_http
+
+        address = HttpAddress.parse(wanted) if self.http is None else self.http.address
+        self.http = kubelet_http(kubelet, address, self._busy_for_s)
+        return self.http
 
     def _registry_directory(self, layout: RootLayout) -> None:
         """There before `kubelet.sock` is, with the watcher, and not at all without: plugins look whether it exists.

@@ -48,5 +48,7 @@ class NodeConfig:
     """Whether plugins can register by a socket in `plugins_registry`, which is there only then. Needs Linux. Rules: DM-146"""
     has_control_socket: bool = False
     """Whether the command line can reach the node."""
+    http_address: str | None = None
+    """Where metrics and health are shown, `HOST:PORT`; port 0: any that is free. `None`: nowhere."""
     seed: int = 0
     """For the stretch of status periods. Rules: DM-65"""

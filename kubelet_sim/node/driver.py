@@ -31,13 +31,14 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
-from kubelet_sim.core.walks import Asked
+from kubelet_sim.core.walks import AdmissionAsked, Asked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
 from kubelet_sim.model.plugin import (
     DIAL_TIMEOUT_S,
     PRE_START_TIMEOUT_S,
+    AllocateAnswer,
     PluginOptions,
     PluginSocket,
     SocketName,
@@ -47,6 +48,7 @@ from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.layout import KUBELET_ROOT
 from kubelet_sim.node.notices import Notices
+from kubelet_sim.node.observations import Observations
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
 from kubelet_sim.profiles import HealthNotices
 from kubelet_sim.transcript import Level, Transcript
@@ -170,6 +172,8 @@ class Driver:
         self._walks = 0
         self._turn = asyncio.Lock()
         has_room = manager.context.profile.health_notices is HealthNotices.QUEUE
+        self.observed = Observations()
+        """What it counts and measures."""
         self.notices = Notices(world.transcript, has_room=has_room)
         """Of changes of device health, for the main loop."""
         self.links: dict[ClientID, Link] = {}
@@ -221,7 +225,7 @@ class Driver:
         async with AsyncExitStack() as held:
             if in_turn:
                 await self._take_turn(held)
-            walk = self._manager.begin(asked)
+            walk, begun_at_s = self._manager.begin(asked), self._world.clock.now()
             tell("walk", asked, walk=number)
             try:
                 result = await self._advanced(walk, _Run(number, caller or Caller(), held))
@@ -230,6 +234,8 @@ class Driver:
                 raise
             else:
                 tell("end", result, walk=number)
+                if isinstance(asked, AdmissionAsked):
+                    self.observed.admitted(self._world.clock.now() - begun_at_s)
                 return result
             finally:
                 walk.close()
@@ -333,12 +339,20 @@ class Driver:
         link = self.links[call.client]
         match call:
             case CallAllocate(_, device_ids):
-                return await link.connection.allocate(device_ids)
+                return await self._allocate(link, device_ids)
             case CallGetPreferredAllocation(_, available, must_include, size):
                 return await link.connection.get_preferred_allocation(available, must_include, size)
             case CallPreStartContainer(_, device_ids):
                 await self._pre_start(link, device_ids)
         return None
+
+    async def _allocate(self, link: Link, device_ids: tuple[DeviceID, ...]) -> AllocateAnswer:
+        """Without a deadline; the time that it takes is measured, whatever comes of it. Rules: DM-98, DM-161"""
+        begun_at_s = self._world.clock.now()
+        try:
+            return await link.connection.allocate(device_ids)
+        finally:
+            self.observed.allocated(link.resource, self._world.clock.now() - begun_at_s)
 
     async def _pre_start(self, link: Link, device_ids: tuple[DeviceID, ...]) -> None:
         """The only call with a deadline of the kubelet's own. Rules: DM-41, DM-103"""

@@ -7,7 +7,6 @@ containers) belongs to the node.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -30,19 +29,21 @@ from kubelet_sim.core.facts import (
 from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
+from kubelet_sim.core.topology.settings import Merger
 from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
 from kubelet_sim.core.watched import serving_socket
-from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError, TransportError
-from kubelet_sim.model.admission import Admission
+from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError, PreparationFailed, TransportError
+from kubelet_sim.model.admission import Admission, Rejected
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
 from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME, PluginInfo, Registration
-from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.node.directory import clean_directory, make_deprecation_file, make_directory
 from kubelet_sim.node.driver import Caller, Driver, World
+from kubelet_sim.node.observations import Observations, reason_to_count
 from kubelet_sim.node.ports import RegistrationServers
 from kubelet_sim.profiles import V1_36, Profile, Sweep
 from kubelet_sim.transcript import Level
@@ -106,13 +107,28 @@ class Kubelet:
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)
         self._parts: list[Part] = []
-        self.counts: Counter[tuple[str, str]] = Counter()
-        """How often a counter of the process went up, by its name without `kubelet_`, and a label. Rules: PR-32"""
+        self.registration_failure: str | None = None
+        """Why the registration server ended, if that was an error; it does not come back. Rules: DM-12"""
 
     @property
     def state(self) -> State:
         """The device manager's tables, for looking."""
         return self._manager.state
+
+    @property
+    def profile(self) -> Profile:
+        """Which kubelet it is."""
+        return self._manager.context.profile
+
+    @property
+    def merger(self) -> Merger:
+        """The topology manager's policy, for looking."""
+        return self._manager.context.merger
+
+    @property
+    def observed(self) -> Observations:
+        """What the process has counted and measured so far."""
+        return self._driver.observed
 
     @property
     def driver(self) -> Driver:
@@ -189,9 +205,15 @@ class Kubelet:
         self._parts.append(part)
         await part.start()
 
-    def count(self, name: str, label: str) -> None:
-        """Let a counter go up by one. Rules: PR-32"""
-        self.counts[name, label] += 1
+    async def lose_registration_server(self, cause: str) -> None:
+        """Its listener fails: the socket's file goes, nobody can register any more, and all else goes on.
+
+        Rules: DM-12
+        """
+        self.registration_failure = cause
+        await self._server.stop()
+        text = f"device plugin registration gRPC server failed and no device plugins can register: {cause}"
+        self._note(text, "DM-12", Level.WARNING)
 
     async def die(self, *, leave_socket: bool = False) -> None:
         """End as a process ends: no farewell to plugins, connections closed, walks never finished.
@@ -246,7 +268,10 @@ class Kubelet:
 
         Rules: DM-74
         """
-        return await finished(self._driver.own(self._driver.walk(AdmissionAsked(pod), in_turn=True)))
+        verdict = await finished(self._driver.own(self._driver.walk(AdmissionAsked(pod), in_turn=True)))
+        if isinstance(verdict, Rejected):
+            self.observed.rejections[reason_to_count(verdict.reason)] += 1
+        return verdict
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:
         """What the container gets, once more at every creation; `None`: no device plugin has a say in it.
@@ -254,7 +279,12 @@ class Kubelet:
         Raises:
             PreparationFailed: the container cannot be created for now.
         """
-        return await finished(self._driver.own(self._driver.walk(PreparationAsked(pod, container.name))))
+        try:
+            return await finished(self._driver.own(self._driver.walk(PreparationAsked(pod, container.name))))
+        except PreparationFailed:
+            kind = "container" if container.kind is ContainerKind.APP else "init_container"
+            self.observed.container_errors[kind, "CreateContainerConfigError"] += 1
+            raise
 
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact to the device manager."""

@@ -29,6 +29,7 @@ from kubelet_sim.node.pod_worker import PodWorker, container_ends
 from kubelet_sim.node.pods import KnownPod, PodTable
 from kubelet_sim.node.runtime import KILLED, ContainerState
 from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.node.turn import Turn
 
 
 @define
@@ -37,11 +38,19 @@ class MainLoop:
 
     _around: Surroundings
     pods: PodTable = field(factory=PodTable)
-    _turn: asyncio.Lock = field(factory=asyncio.Lock)
+    _turn: Turn = field(init=False)
     _back_off: BackOff = field(factory=BackOff)
     """Of the kubelet process that runs."""
     _stopping: dict[PodUID, asyncio.Task[None]] = field(factory=dict)
     """Pods that nobody knows any more, whose containers are still stopping."""
+
+    @_turn.default
+    def _nobody_has_it(self) -> Turn:
+        return Turn(self._around.clock)
+
+    def busy_for_s(self) -> float:
+        """How long it has been at one thing; 0 if it has nothing to do. Rules: DM-74"""
+        return self._turn.held_for_s()
 
     # --- pods come
 

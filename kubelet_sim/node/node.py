@@ -79,7 +79,7 @@ class Node:
         around = self._surroundings()
         self._main_loop = MainLoop(around)
         cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
-        booting = Booting(
+        self._booting = Booting(
             around,
             self._main_loop.pods,
             calls or plugin_calls(config.profile),
@@ -87,8 +87,9 @@ class Node:
             order,
             store,
             cpus,
+            self._main_loop.busy_for_s,
         )
-        self._processes = KubeletProcesses(around, booting, NodeObject(config.machine, config.machine))
+        self._processes = KubeletProcesses(around, self._booting, NodeObject(config.machine, config.machine))
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
 
@@ -357,6 +358,21 @@ class Node:
     def has_kubelet(self) -> bool:
         """Whether a kubelet process listens."""
         return self._processes.current is not None
+
+    @property
+    def http_url(self) -> str | None:
+        """Where a started node shows metrics and health, without a slash at the end; `None`: nowhere."""
+        http = self._booting.http
+        return None if http is None else f"http://{http.address}"
+
+    async def lose_registration_server(self, cause: str = "accept: use of closed network connection") -> None:
+        """Let the listener on `kubelet.sock` fail, which a kubelet only mends by a restart.
+
+        The file goes, the health check `device-plugin` fails with the cause; plugins that are there stay.
+
+        Rules: DM-12
+        """
+        await self.kubelet.lose_registration_server(cause)
 
     @property
     def root(self) -> Root:

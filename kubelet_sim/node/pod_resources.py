@@ -48,7 +48,11 @@ class PodResourcesApi:
         self._socket = socket
         self._view = ResourcesView(kubelet.state, cpus, order or Sorted())
         self._server = PodResourcesServer(
-            self, self._profile, now=around.clock.now, count=kubelet.count, rejected=self._say_rejected
+            self,
+            self._profile,
+            now=around.clock.now,
+            count=kubelet.observed.count_pod_resources,
+            rejected=self._say_rejected,
         )
 
     async def start(self) -> None:

@@ -337,7 +337,7 @@ def test_the_rate_limit_runs_on_the_nodes_clock(on_bench: RunOnBench) -> None:
             assert any("the bucket of its rate limit" in text for text in it.texts())
             await it.node.advance(0.01)
             await soon(client.list())
-        counts = it.node.kubelet.counts
+        counts = it.node.kubelet.observed.pod_resources
         assert counts["pod_resources_endpoint_requests_list", "v1"] == 11
         assert counts["pod_resources_endpoint_requests_total", "v1"] == 11
 
