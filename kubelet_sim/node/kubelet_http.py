@@ -12,7 +12,7 @@ from http import HTTPStatus
 from kubelet_sim.node.health_checks import Answer, Healthz, always_well, device_plugin, sync_loop
 from kubelet_sim.node.http_endpoint import NOT_FOUND, HttpAddress, HttpEndpoint, Request, Response
 from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.metrics import KubeletMetrics, exposition
+from kubelet_sim.node.metrics import exposition, metrics_of
 
 _HEALTHZ = "/healthz"
 
@@ -28,7 +28,7 @@ def kubelet_http(kubelet: Kubelet, address: HttpAddress, busy_for_s: Callable[[]
     Rules: DM-12, DM-74, DM-161
     """
     healthz = kubelet_healthz(kubelet, busy_for_s)
-    registry = KubeletMetrics(kubelet.profile, kubelet.state, kubelet.merger, kubelet.observed).registry()
+    registry = metrics_of(kubelet).registry()
 
     def answer(request: Request) -> Response:
         if request.path == "/metrics":

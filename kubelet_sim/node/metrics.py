@@ -14,9 +14,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.settings import Merger, Policy, Scope
+from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.observations import Histogram, Observations
 from kubelet_sim.profiles import Profile
 
@@ -59,6 +61,18 @@ class KubeletMetrics(Collector):
         for family in self._families():
             if family.samples:
                 yield family
+
+    def numbers(self) -> dict[str, int]:
+        """Each value under its name and labels, as in the text, without fractions; of histograms how many values came.
+
+        Sums and buckets of durations are left out.
+        """
+        return {
+            _sample_name(sample): int(sample.value)
+            for family in self.collect()
+            for sample in family.samples
+            if family.type != "histogram" or sample.name == f"{family.name}_count"
+        }
 
     def _families(self) -> Iterable[Metric]:
         yield from self._of_plugins()
@@ -118,6 +132,11 @@ class KubeletMetrics(Collector):
         ]
 
 
+def metrics_of(kubelet: Kubelet) -> KubeletMetrics:
+    """Those of a kubelet process."""
+    return KubeletMetrics(kubelet.profile, kubelet.state, kubelet.merger, kubelet.observed)
+
+
 def exposition(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
     """The metrics as text, in the format that suits the `Accept` header best, and that format's content type."""
     encode, content_type = choose_encoder(accept)
@@ -140,6 +159,11 @@ def _histogram(
         bounds = [*(f"{bound:g}" for bound in histogram.bounds), "+Inf"]
         family.add_metric(values, list(zip(bounds, histogram.up_to(), strict=True)), histogram.total)
     return family
+
+
+def _sample_name(sample: Sample) -> str:
+    labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
+    return f"{sample.name}{{{labels}}}" if labels else sample.name
 
 
 def _help(text: str) -> str:

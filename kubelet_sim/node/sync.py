@@ -219,6 +219,11 @@ class SyncNode:
         return self.run(look())
 
     @property
+    def http_url(self) -> str | None:
+        """Where metrics and health are shown."""
+        return self.node.http_url
+
+    @property
     def registration_socket(self) -> str:
         """The path on which plugins register."""
         return str(self.node.root.layout.registration_socket)

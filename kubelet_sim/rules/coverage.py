@@ -15,9 +15,8 @@ DONE, PARTIAL, LEFT_OUT = Status.DONE, Status.PARTIAL, Status.LEFT_OUT
 
 ROWS: tuple[tuple[str, Status, str], ...] = (
     # The directory, Register, connections, lists
-    ("DM-1…DM-3 DM-5…DM-11 DM-13…DM-61", DONE, ""),
+    ("DM-1…DM-3 DM-5…DM-61", DONE, ""),
     ("DM-4", LEFT_OUT, "kubelet-sim sets no SELinux labels"),
-    ("DM-12", PARTIAL, "a lost listener is not replaced; the health endpoint comes with the life of a node"),
     # Capacity and the node object
     ("DM-62…DM-67 DM-69…DM-71", DONE, ""),
     ("DM-68", LEFT_OUT, "the runtime of an emulated node is always ready at the start, so the socket is there first"),
@@ -35,19 +34,19 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
     ("DM-135…DM-145 CP-1…CP-3 CP-5…CP-19", DONE, ""),
     ("CP-4", PARTIAL, "cleaning keeps the checkpoint; the reset of a recreated node is left out, see DM-68"),
     # What else a kubelet does
-    ("DM-146…DM-160", DONE, ""),
-    ("DM-161", LEFT_OUT, "comes with metrics"),
-    ("DM-162", LEFT_OUT, "comes with the kubelet's log lines; the transcript tells the same in words of its own"),
+    ("DM-146…DM-161", DONE, ""),
+    (
+        "DM-162",
+        LEFT_OUT,
+        "the transcript tells the same in words of its own, with rules; a kubelet's log is not imitated",
+    ),
     ("DM-163…DM-181", LEFT_OUT, "comes with the profiles of other kubelet releases"),
-    ("TM-1…TM-34 TM-36…TM-46 TM-48…TM-49 TM-51…TM-68", DONE, ""),
-    ("TM-35", LEFT_OUT, "comes with metrics"),
+    ("TM-1…TM-46 TM-48…TM-68", DONE, ""),
     ("TM-47", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
-    ("TM-50", LEFT_OUT, "comes with metrics"),
     # The pod resources API
-    ("PR-1…PR-27 PR-30 PR-31", DONE, ""),
+    ("PR-1…PR-27 PR-30…PR-32", DONE, ""),
     ("PR-28", PARTIAL, "an emulated node has no memory manager, so the field is empty; the client shows a real node's"),
     ("PR-29", PARTIAL, "an emulated node has no claims, so the field is empty; the client shows a real node's"),
-    ("PR-32", PARTIAL, "calls are counted; the endpoint that tells of it comes with metrics"),
 )
 
 

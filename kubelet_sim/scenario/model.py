@@ -268,6 +268,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "in-use": Verb(),
         "state": Verb(),
         "status": Verb(_POD),
+        "metrics": Verb({}, {"about": values.text}),
         "affinity": Verb(_IN_CONTAINER),
         "calls": Verb(_PLUGIN, {"counts": values.truth}),
         "kill": Verb(),

@@ -153,6 +153,12 @@ class Stage(Backstage):
     async def _do_status(self, pod: str) -> Any:
         return allocated_resources_status(self._node.kubelet.state, self._known(pod))
 
+    async def _do_metrics(self, about: str = "") -> Any:
+        from kubelet_sim.node.metrics import metrics_of
+
+        numbers = metrics_of(self._node.kubelet).numbers()
+        return {name: number for name, number in numbers.items() if about in name}
+
     async def _do_affinity(self, pod: str, container: str) -> Any:
         if self._known(pod).container(container) is None:
             raise TransportError(f"pod {pod} has no container {container}")

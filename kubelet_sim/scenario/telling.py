@@ -162,6 +162,7 @@ _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "in-use": lambda _: "Number of devices in use",
     "state": lambda _: "Devices held healthy and unhealthy",
     "status": lambda given: f"Device health in the status of pod {given['pod']}",
+    "metrics": lambda given: f"Metrics{f' about {about}' if (about := given.get('about')) else ''}",
     "affinity": lambda given: f"NUMA affinity of {given['container']} of {given['pod']}",
     "calls": lambda given: f"Calls that plugin {given['plugin']} got since the last look",
     "seen": lambda given: f"Options and list calls that plugin {given['plugin']} got since the last look",

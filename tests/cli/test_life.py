@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -253,3 +254,20 @@ def test_a_demo_without_its_plugin_says_so(short_root: Path) -> None:
     assert done.stderr == "error: the example plugin ended with code 1: no luck today\n"
     (directory,) = set(re.findall(r"/tmp/ks-demo-\w+", done.stdout))
     assert not Path(directory).exists()
+
+
+def test_metrics_are_where_the_greeting_says(root: Path) -> None:
+    """They are there while the node runs, on this machine only; a port that is taken or no port ends the start.
+
+    Rules: DM-161
+    """
+    with node(root, "--http", "0", "--plain"):
+        (url,) = re.findall(r"http://127\.0\.0\.1:[0-9]+/metrics", (root.parent / "log").read_text())
+        with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - the url is http
+            assert b"kubelet_topology_manager_admission_requests_total 0.0\n" in answer.read()
+        port = url.removesuffix("/metrics").rpartition(":")[2]
+        taken = ks("run", "--root", root.parent / "other", "--http", port)
+        assert taken.returncode != 0
+        assert "address already in use" in taken.stderr
+    wrong = ks("run", "--root", root.parent / "other", "--http", "here")
+    assert (wrong.returncode, "HOST:PORT" in wrong.stderr) == (2, True)
