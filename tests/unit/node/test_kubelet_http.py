@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import aclosing
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -150,6 +152,28 @@ def test_counters_of_others_are_shown(on_bench: RunOnBench) -> None:
             assert _value(values, f"kubelet_pod_resources_endpoint_{name}", server_api_version="v1") == 1
         labels = {"socket_path": "/p/a.sock", "state": "actual_state_of_world"}
         assert _value(values, "plugin_manager_total_plugins", **labels) == 1
+
+    on_bench(body, **HTTP)
+
+
+def test_plugins_of_the_watcher_are_shown(on_bench: RunOnBench) -> None:
+    """From the moment on when their socket is there, registered or not. Rules: DM-161"""
+
+    async def body(it: Bench) -> None:
+        with socket.socket(socket.AF_UNIX) as plugin:
+            plugin.bind(str(it.node.root.layout.plugins_registry / "p.sock"))
+
+            async def until_seen() -> None:
+                async with aclosing(it.node.changes()) as changes:
+                    async for _ in changes:
+                        if any("p.sock is there" in text for text in it.texts()):
+                            return
+
+            await soon(until_seen())
+            values = await _values(it.node)
+        (labels,) = [dict(labels) for name, labels in values if name == "plugin_manager_total_plugins"]
+        assert labels["socket_path"].endswith("/plugins_registry/p.sock")
+        assert labels["state"] == "desired_state_of_world"
 
     on_bench(body, **HTTP)
 
