@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubelet_sim.cli.get import document as view_document
 from kubelet_sim.cli.options import split_name
+from kubelet_sim.cli.pod_columns import status_text
 from kubelet_sim.cli.render import plain, spec_document
 from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
@@ -34,6 +35,7 @@ def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, An
         "name": name,
         "namespace": namespace,
         "uid": view.uid,
+        "status": status_text(view),
         "phase": view.phase,
         "reason": view.reason,
         "message": view.message,

@@ -22,6 +22,7 @@ def pod_text(pod: Document) -> str:
         ("Namespace", pod["namespace"]),
         ("UID", pod["uid"]),
         ("Age", age_text(pod["now_s"] - pod["created_at_s"])),
+        ("Status", pod["status"]),
         ("Phase", pod["phase"]),
         ("Reason", pod["reason"]),
         ("Message", pod["message"]),
@@ -42,12 +43,23 @@ def _container(container: Document) -> list[str]:
         ("State", state),
         ("Reason", container["reason"]),
         ("Message", container["message"]),
+        ("Exit Code", "" if container["exit_code"] is None else container["exit_code"]),
+        ("Last State", _last_state(container)),
+        ("Ready", "yes" if container["is_ready"] else "no"),
+        ("Restarts", container["restart_count"]),
         ("Limits", ", ".join(f"{name}={amount}" for name, amount in container["limits"].items()) or "<none>"),
         width=12,
     )
     lines += ["Devices:", *(_indented(line) for line in _held(container["devices"]))]
     lines += ["From plugins:", *(_indented(line) for line in _spec(container["spec"]))]
     return [f"{escape_terminal(container['name'])}:", *map(_indented, lines)]
+
+
+def _last_state(container: Document) -> str:
+    """How the attempt before ended; empty if there was none."""
+    if container["last_exit_code"] is None:
+        return ""
+    return f"exited: {container['last_reason']}, exit code {container['last_exit_code']}"
 
 
 def _held(resources: Sequence[Document]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The examples of the page about testing with pytest pass as they stand there."""
+"""The examples of the pages that show tests pass as they stand there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import pytest
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "test-a-plugin-with-pytest.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+PAGES = (PAGE, ROOT / "docs" / "how-to" / "restart-reboot-crash.md")
+EXAMPLES = [
+    example
+    for page in PAGES
+    for example in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+]
 
 
 def test_there_are_examples() -> None:
-    """The page shows a plugin that is a process, and pods with a fake one."""
-    assert len(EXAMPLES) == 2
+    """They show a plugin that is a process, pods with a fake one, and what restarts."""
+    assert len(EXAMPLES) == 3
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

@@ -10,7 +10,7 @@ from kubelet_sim.cli.describing import plugin_document, pod_document, resource_d
 from kubelet_sim.cli.describing_text import plugin_text, pod_text, resource_text
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
-from kubelet_sim.model.views import AllocationView, EventView, NodeSnapshot
+from kubelet_sim.model.views import AllocationView, ContainerView, EventView, NodeSnapshot
 from kubelet_sim.transcript import Level, Record
 from kubelet_sim.wire.control_client import ControlClient
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
@@ -184,3 +184,24 @@ def test_a_pod_that_runs_without_a_device_is_described() -> None:
     odd = evolve(SNAPSHOT, pods=(evolve(SNAPSHOT.pods[0], missing=("example.com/typo",)),))
     assert "Without:       example.com/typo [DM-81]" in pod_text(pod_document(node(odd), "a", "default"))
     assert "Without" not in pod_text(pod_document(node(), "a", "default"))
+
+
+def test_a_container_in_a_crash_loop_is_described() -> None:
+    """With how often it was restarted, and how it ended before."""
+    container = ContainerView(
+        "c",
+        "app",
+        "waiting",
+        "CrashLoopBackOff",
+        "back-off 10s",
+        restart_count=2,
+        last_reason="Error",
+        last_exit_code=3,
+        last_finished_at_s=2.0,
+        id="1",
+    )
+    pod = evolve(SNAPSHOT.pods[0], containers=(container,))
+    text = pod_text(pod_document(node(evolve(SNAPSHOT, pods=(pod,))), "a", "default"))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for expected in ("Status: CrashLoopBackOff", "Last State: exited: Error, exit code 3", "Ready: no", "Restarts: 2"):
+        assert expected in lines
