@@ -16,6 +16,7 @@ VECTOR_FILES = {
     "story": "scenarios.json",
     "further_story": "scenarios2.json",
     "random_story": "random.json",
+    "differential_story": "differential.json",
 }
 PATIENCE_S = 45.0
 
@@ -46,3 +47,8 @@ def test_further_stories_told_by_hand(further_story: dict[str, Any]) -> None:
 def test_random_stories(random_story: dict[str, Any]) -> None:
     """The same for generated stories."""
     assert not (found := wrong(random_story, VECTOR_FILES["random_story"])), f"\n{found}"
+
+
+def test_stories_of_differential_runs(differential_story: dict[str, Any]) -> None:
+    """The same for stories that were played side by side with the kubelet's device manager: the node follows its choices."""
+    assert not (found := wrong(differential_story, VECTOR_FILES["differential_story"])), f"\n{found}"
