@@ -65,8 +65,10 @@ def json_line(record: Record) -> str:
 
 
 def spec_document(spec: ContainerSpec) -> dict[str, Any]:
-    """The container spec with its variables and annotations as mappings."""
-    return {**plain(spec), "envs": dict(spec.envs), "annotations": dict(spec.annotations)}
+    """The container spec with its variables and annotations as mappings. Where entries came from is another matter."""
+    document = {**plain(spec), "envs": dict(spec.envs), "annotations": dict(spec.annotations)}
+    del document["provenance"]
+    return document
 
 
 def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:

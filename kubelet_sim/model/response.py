@@ -50,8 +50,48 @@ class ContainerResponse:
 
 
 @frozen
+class Dropped:
+    """An entry that an earlier one with the same key kept out. Rules: DM-124"""
+
+    part: str
+    """The list of `ContainerSpec` that it would have joined, such as `envs`."""
+    key: str
+    """The name, container path or key that was taken already."""
+    resource: str
+    """Whose answer it came with."""
+    value: str
+    """What is compared: the value, or the host path."""
+    kept_value: str
+    """The same of the entry that was first."""
+    kept_resource: str
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether the two say different things, so that who wins matters."""
+        return self.value != self.kept_value
+
+
+@frozen
+class Provenance:
+    """Whose answer each entry of a container spec came with: a resource for each entry, in the order of the spec's lists.
+
+    Empty where it is not known, as for a spec that did not come from a merge.
+    """
+
+    envs: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    """In the order in which they came; equal duplicates of CDI names included."""
+
+
+@frozen
 class ContainerSpec:
     """What all responses of one container come to. Order within a list matters only inside one response.
+
+    Two specs with the same settings are equal, whoever they came from.
 
     Rules: DM-123, DM-124, DM-126
     """
@@ -61,3 +101,4 @@ class ContainerSpec:
     devices: tuple[DeviceNode, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     cdi_devices: tuple[str, ...] = ()
+    provenance: Provenance = field(default=Provenance(), eq=False, repr=False)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 
 from kubelet_sim.model.life import Comeback
-from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
+from kubelet_sim.model.response import ContainerSpec, DeviceNode, Dropped, Mount, Provenance
 from kubelet_sim.model.views import (
     AllocationView,
     ContainerView,
@@ -77,6 +77,7 @@ def spec_message(spec: ContainerSpec) -> pb.ContainerSpec:
         ],
         annotations=_pair_messages(spec.annotations),
         cdi_devices=spec.cdi_devices,
+        provenance=_provenance_message(spec.provenance),
     )
 
 
@@ -88,6 +89,7 @@ def spec_value(message: pb.ContainerSpec) -> ContainerSpec:
         devices=tuple(DeviceNode(d.container_path, d.host_path, d.permissions) for d in message.devices),
         annotations=_pair_values(message.annotations),
         cdi_devices=tuple(message.cdi_devices),
+        provenance=_provenance_value(message.provenance),
     )
 
 
@@ -182,6 +184,41 @@ def _pair_messages(pairs: Iterable[tuple[str, str]]) -> list[pb.Pair]:
 
 def _pair_values(messages: Iterable[pb.Pair]) -> tuple[tuple[str, str], ...]:
     return tuple((message.name, message.value) for message in messages)
+
+
+def _provenance_message(provenance: Provenance) -> pb.Provenance:
+    return pb.Provenance(
+        envs=provenance.envs,
+        mounts=provenance.mounts,
+        devices=provenance.devices,
+        annotations=provenance.annotations,
+        cdi_devices=provenance.cdi_devices,
+        dropped=[
+            pb.Dropped(
+                part=each.part,
+                key=each.key,
+                resource=each.resource,
+                value=each.value,
+                kept_value=each.kept_value,
+                kept_resource=each.kept_resource,
+            )
+            for each in provenance.dropped
+        ],
+    )
+
+
+def _provenance_value(message: pb.Provenance) -> Provenance:
+    return Provenance(
+        tuple(message.envs),
+        tuple(message.mounts),
+        tuple(message.devices),
+        tuple(message.annotations),
+        tuple(message.cdi_devices),
+        tuple(
+            Dropped(each.part, each.key, each.resource, each.value, each.kept_value, each.kept_resource)
+            for each in message.dropped
+        ),
+    )
 
 
 def _resource_message(view: ResourceView) -> pb.Resource:

@@ -5,7 +5,7 @@ import pytest
 from kubelet_sim.core.merge import merged
 from kubelet_sim.core.ports import Order
 from kubelet_sim.model.ids import ResourceName
-from kubelet_sim.model.response import ContainerResponse, ContainerSpec, DeviceNode, Mount
+from kubelet_sim.model.response import ContainerResponse, ContainerSpec, DeviceNode, Dropped, Mount
 from tests.unit.core.bench import Bench, Reversed
 
 A, B = ResourceName("a.io/x"), ResourceName("b.io/x")
@@ -169,3 +169,33 @@ def test_the_order_of_variables_is_open() -> None:
 
     assert spec.envs == (("B", "2"), ("A", "1"))
     assert spec.mounts == response.mounts
+
+
+def test_every_entry_knows_whose_it_is() -> None:
+    """The merge says which resource each entry came with, in the order of the lists. Rules: DM-124"""
+    spec, _ = _merged(
+        ContainerResponse(envs={"A": "1"}, mounts=(Mount("/a", "/1"),), cdi_devices=("v/c=1",)),
+        ContainerResponse(envs={"B": "2"}, devices=(DeviceNode("/d", "/d", "r"),), annotations={"k": "v"}),
+    )
+
+    assert spec.provenance.envs == ("a.io/x", "b.io/x")
+    assert spec.provenance.mounts == ("a.io/x",)
+    assert spec.provenance.devices == ("b.io/x",)
+    assert spec.provenance.annotations == ("b.io/x",)
+    assert spec.provenance.cdi_devices == ("a.io/x",)
+    assert spec.provenance.dropped == ()
+
+
+def test_what_was_dropped_is_kept_as_a_note() -> None:
+    """Equal duplicates are dropped, too, but are no conflict; so are those of one response. Rules: DM-124"""
+    spec, _ = _merged(
+        ContainerResponse(envs={"K": "1"}, cdi_devices=("v/c=1", "v/c=1")),
+        ContainerResponse(envs={"K": "2"}, cdi_devices=("v/c=1",)),
+    )
+
+    assert spec.provenance.dropped == (
+        Dropped("envs", "K", "b.io/x", "2", "1", "a.io/x"),
+        Dropped("cdi_devices", "v/c=1", "a.io/x", "v/c=1", "v/c=1", "a.io/x"),
+        Dropped("cdi_devices", "v/c=1", "b.io/x", "v/c=1", "v/c=1", "a.io/x"),
+    )
+    assert [each.is_conflict for each in spec.provenance.dropped] == [True, False, False]

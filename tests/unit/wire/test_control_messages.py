@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubelet_sim.model.life import Comeback
-from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
+from kubelet_sim.model.response import ContainerSpec, DeviceNode, Dropped, Mount, Provenance
 from kubelet_sim.model.views import (
     AllocationView,
     ContainerView,
@@ -96,6 +96,15 @@ SPEC = st.builds(
     some(st.builds(DeviceNode, TEXT, TEXT, TEXT)),
     PAIRS,
     some(TEXT),
+    st.builds(
+        Provenance,
+        some(TEXT),
+        some(TEXT),
+        some(TEXT),
+        some(TEXT),
+        some(TEXT),
+        some(st.builds(Dropped, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)),
+    ),
 )
 RECORD = st.builds(
     Record,
@@ -121,8 +130,10 @@ def test_a_snapshot_arrives_as_it_was(snapshot: NodeSnapshot) -> None:
 
 @given(SPEC)
 def test_a_container_spec_arrives_as_it_was(spec: ContainerSpec) -> None:
-    """Order within the lists included."""
-    assert spec_value(pb.ContainerSpec.FromString(spec_message(spec).SerializeToString())) == spec
+    """Order within the lists included, and where every entry came from."""
+    arrived = spec_value(pb.ContainerSpec.FromString(spec_message(spec).SerializeToString()))
+    assert arrived == spec
+    assert arrived.provenance == spec.provenance
 
 
 @given(RECORD)
