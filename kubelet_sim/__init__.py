@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kubelet_sim.container import container_config, cri, explain, oci
     from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
     from kubelet_sim.errors import KubeletSimError, PluginFault, PreparationFailed, TransportError, UsageError
     from kubelet_sim.manifests import ManifestError, pod_from_mapping, read_pods
@@ -44,6 +45,10 @@ _HOMES = {
     "TopologySettings": "core.topology.settings",
     "TransportError": "errors",
     "UsageError": "errors",
+    "container_config": "container",
+    "cri": "container",
+    "explain": "container",
+    "oci": "container",
     "pod_from_mapping": "manifests",
     "read_pods": "manifests",
 }
@@ -70,6 +75,10 @@ __all__ = [
     "TransportError",
     "UsageError",
     "__version__",
+    "container_config",
+    "cri",
+    "explain",
+    "oci",
     "pod_from_mapping",
     "read_pods",
 ]

@@ -106,6 +106,10 @@ class PreparationFailed(PluginFault):
         """What the container's status and the event show."""
 
 
+class ContainerRefused(KubeletSimError):
+    """A container runtime would refuse to create this container: a device that is not there, a CDI name nobody defines."""
+
+
 class TransportError(KubeletSimError):
     """A socket or a deadline of ours: the registration socket cannot be opened, a running node does not answer."""
 

@@ -30,6 +30,10 @@ PROMISED = {
     "TransportError",
     "UsageError",
     "__version__",
+    "container_config",
+    "cri",
+    "explain",
+    "oci",
     "pod_from_mapping",
     "read_pods",
 }

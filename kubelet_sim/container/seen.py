@@ -1,0 +1,132 @@
+"""What a container saw when it really ran, and whether that is what was asked for. The raw reports come from `node`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from kubelet_sim.container.oci import effective_env
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_KINDS = {"character special file": "c", "block special file": "b", "fifo": "p"}
+_FIELDS = 7
+
+
+@frozen
+class SeenNode:
+    """A device node inside of the container."""
+
+    path: str
+    type: str
+    major: int
+    minor: int
+    mode: int
+    uid: int
+    gid: int
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.major}:{self.minor} {self.mode:04o} {self.uid}:{self.gid}"
+
+
+@frozen
+class SeenMount:
+    """A mount inside of the container."""
+
+    path: str
+    kind: str
+    """The file system."""
+    root: str
+    """Which part of it is mounted."""
+    read_only: bool
+
+
+@frozen
+class Seen:
+    """Everything that was looked at."""
+
+    env: Mapping[str, str]
+    nodes: tuple[SeenNode, ...]
+    mounts: tuple[SeenMount, ...]
+    """In order; of two at one path the later one is on top."""
+
+    @classmethod
+    def of(cls, environ: bytes, nodes: bytes, mounts: bytes) -> Seen:
+        """From `/proc/PID/environ`, lines of `stat`, and `/proc/PID/mountinfo`."""
+        entries = [each.decode("utf-8", "backslashreplace") for each in environ.split(b"\0") if each]
+        return cls(
+            effective_env(entries),
+            tuple(dict.fromkeys(_nodes(nodes.decode("utf-8", "backslashreplace")))),
+            tuple(_mounts(mounts.decode("utf-8", "backslashreplace"))),
+        )
+
+
+@frozen
+class Compared:
+    """One thing that was asked for, and what came of it."""
+
+    part: str
+    key: str
+    wanted: str
+    seen: str
+    """Empty: it is not there."""
+
+    @property
+    def is_as_wanted(self) -> bool:
+        """Whether the container has it as it was asked for."""
+        return self.wanted == self.seen
+
+
+def compared(spec: Mapping[str, Any], seen: Seen) -> tuple[Compared, ...]:
+    """Variables, device nodes and bind mounts of a `config.json`, each beside what the container saw.
+
+    Of a device node type and numbers count: mode and owner are other ones where nodes are bound from the host.
+    """
+    return (*_env(spec, seen), *_devices(spec, seen), *_binds(spec, seen))
+
+
+def _env(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+    for name, value in effective_env(spec["process"]["env"]).items():
+        yield Compared("env", name, value, seen.env.get(name, ""))
+
+
+def _devices(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+    nodes = {node.path: f"{node.type} {node.major}:{node.minor}" for node in seen.nodes}
+    for device in spec["linux"].get("devices", ()):
+        numbers = f"{device['type']} {device.get('major', 0)}:{device.get('minor', 0)}"
+        yield Compared("device", device["path"], numbers, nodes.get(device["path"], ""))
+
+
+def _binds(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+    top = {mount.path: "ro" if mount.read_only else "rw" for mount in seen.mounts}
+    wanted = {mount["destination"]: mount for mount in spec["mounts"] if mount.get("type") == "bind"}
+    for path, mount in wanted.items():
+        options = mount.get("options", ())
+        mode = "ro" if "ro" in options or "rro" in options else "rw"
+        yield Compared("mount", path, mode, top.get(path, ""))
+
+
+def _nodes(text: str) -> Iterator[SeenNode]:
+    """Lines of `kind|major|minor|mode|uid|gid|path`, numbers of devices in hexadecimal."""
+    for line in text.splitlines():
+        fields = line.split("|", _FIELDS - 1)
+        if len(fields) == _FIELDS and fields[0] in _KINDS:
+            kind, major, minor, mode, uid, gid, path = fields
+            yield SeenNode(path, _KINDS[kind], int(major, 16), int(minor, 16), int(mode, 8), int(uid), int(gid))
+
+
+def _mounts(text: str) -> Iterator[SeenMount]:
+    """Lines of mountinfo, whose optional fields end with a dash."""
+    for line in text.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if dash and len(fields) > 5:  # noqa: PLR2004 - id, parent, device, root, path, options
+            options = fields[5].split(",")
+            yield SeenMount(_plain(fields[4]), after.split(" ")[0], _plain(fields[3]), "ro" in options)
+
+
+def _plain(path: str) -> str:
+    """A path of mountinfo, where odd characters are written as octal numbers."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), path)
