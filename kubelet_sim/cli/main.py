@@ -10,6 +10,7 @@ import click
 from kubelet_sim import __version__
 from kubelet_sim.cli.checkpoint import checkpoint
 from kubelet_sim.cli.completion import completion
+from kubelet_sim.cli.containers import bundle, container_spec, exec_check
 from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.get import get
@@ -18,7 +19,7 @@ from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
 from kubelet_sim.cli.node import advance, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
-from kubelet_sim.cli.pods import apply, container_spec, delete, wait
+from kubelet_sim.cli.pods import apply, delete, wait
 from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
@@ -62,6 +63,8 @@ for _command in (
     get,
     describe,
     container_spec,
+    bundle,
+    exec_check,
     delete,
     exit_,
     restart,

@@ -1,23 +1,22 @@
-"""Commands about pods: `apply`, `wait`, `container-spec`, `delete`."""
+"""Commands about pods: `apply`, `wait`, `delete`."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.completing import conditions, container_names, object_names, pod_names
+from kubelet_sim.cli.completing import conditions, object_names
 from kubelet_sim.cli.options import (
     F,
     common,
     connected,
     duration_text,
     namespace_option,
-    output_option,
     split_kind,
     split_name,
     to_seconds,
@@ -177,50 +176,6 @@ def _deletable(kind: str | None, names: tuple[str, ...]) -> list[str]:
         return []
     first = split_kind(("pod",), _POD_ALIASES, kind)[1]
     return [first, *(split_kind(("pod",), _POD_ALIASES, word)[1] for word in names)] if first else list(names)
-
-
-@click.command("container-spec")
-@click.argument("pod", shell_complete=pod_names)
-@click.argument("container", required=False, shell_complete=container_names)
-@namespace_option
-@output_option("table", "json", "yaml")
-@common
-def container_spec(pod: str, container: str | None, namespace: str, output: str, root: Path | None) -> None:
-    """Show what device plugins add to a container: their merged answers, as the kubelet hands them to the runtime.
-
-    What the pod itself says, its own variables above all, is not shown; the table has a note where the pod sets a variable
-    that a plugin sets, too.
-
-    POD is a name, or NAMESPACE/NAME. CONTAINER may be left out for a pod with one container.
-
-    \b
-    Example: kubelet-sim container-spec my-pod -o json
-    """  # noqa: D301
-    from kubelet_sim.cli.render import machine_text, spec_document, spec_text
-
-    namespace, name = split_name(pod, namespace)
-    with connected(root) as node:
-        spec = node.container_spec(name, container, namespace)
-        manifest = node.pod(name, namespace)
-    if output != "table":
-        click.echo(machine_text(spec_document(spec), output))
-        return
-    click.echo(spec_text(spec))
-    own = own_variables(manifest, container)
-    if twice := [name for name, _ in spec.envs if name in own]:
-        text = f"the pod sets {', '.join(twice)}, too: the kubelet hands both on, the plugin's first [DM-128]"
-        click.echo(escape_terminal(f"note: {text}"))
-
-
-def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:
-    """The names of the variables that a pod sets in this container, which is the first one if none is named.
-
-    None for a pod that came without a manifest, from a program.
-    """
-    spec = manifest.get("spec") or {}
-    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    found: Mapping[str, Any] = next((each for each in listed if container in {None, each["name"]}), {})
-    return {each["name"] for each in found.get("env") or ()}
 
 
 @click.command()

@@ -14,10 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from kubelet_sim.container import Surroundings, container_config
+from kubelet_sim.container.seen import compared
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.response import ContainerSpec, DeviceNode
+from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
+from kubelet_sim.node.oci_runtime import CannotRun, run_probed
 from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import BUILD_LIMIT_S, PATIENCE_S, listed, lost, pod, resource, running, sockets, until
+from tests.unit.container.parts import NULL, FakeHost, check_oci
 
 pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
 
@@ -62,6 +67,34 @@ def test_a_pod_gets_a_device_to_read(node: SyncNode, start: Callable[[], subproc
     refused = node.admit(pod("two", RESOURCE, 2))
     assert isinstance(refused, Rejected)
     assert refused.reason == "UnexpectedAdmissionError"
+
+
+@pytest.mark.runtime
+def test_a_container_sees_its_device(
+    node: SyncNode, start: Callable[[], subprocess.Popen[bytes]], short_root: Path
+) -> None:
+    """Really started, the container has the node that the plugin granted; /dev/null stands for the mock on the host.
+
+    Rules: DM-126
+    """
+    start()
+    node.wait_for(listed(RESOURCE, 2), PATIENCE_S)
+    assert node.admit(pod("one", RESOURCE, 1)) == Admitted()
+    node.wait_for(running("one"), PATIENCE_S)
+    share = node.container_spec("one")
+    place = new_directory(short_root / "bundle")
+    around = Surroundings(kubelet_root=kubelet_root(place))
+    config = container_config(pod("one", RESOURCE, 1), "main", share, around)
+    bundle = write_bundle(config, place, FakeHost({f"/dev/mock{number}": NULL for number in range(2)}))
+    check_oci(bundle.spec)
+    try:
+        outcome = run_probed(bundle, (), None, PATIENCE_S)
+    except CannotRun as error:
+        pytest.skip(f"this machine cannot start containers: {error}")
+    assert outcome.seen is not None, outcome.output
+    [granted] = share.devices
+    found = {each.key: each.seen for each in compared(bundle.wanted, outcome.seen) if each.part == "device"}
+    assert found == {granted.container_path: "c 1:3"}
 
 
 def test_a_lost_device_leaves_the_list(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_sim.cli.pods import own_variables
+from kubelet_sim.cli.containers import own_variables
 
 MANIFEST = {
     "spec": {

@@ -1,0 +1,362 @@
+"""Commands about what a container gets: `container-spec`, `bundle`, `exec-check`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kubelet_sim.cli.completing import container_names, pod_names
+from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name, to_seconds
+from kubelet_sim.cli.text import cut, escape_terminal
+
+if TYPE_CHECKING:
+    from kubelet_sim.container import ContainerConfig, Registry
+    from kubelet_sim.model.response import ContainerSpec
+    from kubelet_sim.profiles import Profile
+    from kubelet_sim.wire.control_client import ControlClient
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _cdi_option(command: F) -> F:
+    return click.option(
+        "--cdi-dir",
+        "cdi_directories",
+        multiple=True,
+        metavar="DIR",
+        help="A directory of CDI spec files, later ones over earlier ones. Else /etc/cdi and /var/run/cdi.",
+    )(command)
+
+
+@click.command("container-spec")
+@click.argument("pod", shell_complete=pod_names)
+@click.argument("container", required=False, shell_complete=container_names)
+@namespace_option
+@output_option("table", "json", "yaml", "cri", "oci")
+@_cdi_option
+@click.option(
+    "--pass-annotation",
+    "passed",
+    multiple=True,
+    metavar="PATTERN",
+    help="Annotations that the runtime passes on (containerd: container_annotations).",
+)
+@click.option("--explain", is_flag=True, help="Where everything came from, what was dropped, what would go wrong.")
+@common
+def container_spec(  # noqa: PLR0913 - one for each option
+    *,
+    pod: str,
+    container: str | None,
+    namespace: str,
+    output: str,
+    cdi_directories: tuple[str, ...],
+    passed: tuple[str, ...],
+    explain: bool,
+    root: Path | None,
+) -> None:
+    """Show what a container gets: what device plugins add to it, or all of it as the runtime has it.
+
+    \b
+    -o table    what device plugins add: their merged answers (json and yaml likewise)
+    -o cri      the ContainerConfig that the kubelet sends, as JSON for crictl create
+    -o oci      the config.json of an OCI runtime, as containerd derives it, CDI devices injected
+    --explain   for every entry who put it there, what was dropped and why, and what a runtime would say
+
+    POD is a name, or NAMESPACE/NAME. CONTAINER may be left out for a pod with one container. With -o oci, exit code 1 for
+    a container that a runtime would refuse; with --explain likewise, after all has been told.
+
+    \b
+    Examples: kubelet-sim container-spec my-pod -o json
+              kubelet-sim container-spec my-pod --explain
+              kubelet-sim container-spec my-pod main -o oci --cdi-dir /tmp/cdi
+    """  # noqa: D301
+    from kubelet_sim.cli.render import machine_text, spec_document, spec_text
+
+    namespace, name = split_name(pod, namespace)
+    with connected(root) as node:
+        share = node.container_spec(name, container, namespace)
+        manifest = node.pod(name, namespace)
+        build = _builder(node, manifest, container, share) if explain or output in {"cri", "oci"} else None
+    if build is None:
+        if output != "table":
+            click.echo(machine_text(spec_document(share), output))
+            return
+        click.echo(spec_text(share))
+        own = own_variables(manifest, container)
+        if twice := [name for name, _ in share.envs if name in own]:
+            text = f"the pod sets {', '.join(twice)}, too: the kubelet hands both on, the plugin's first [DM-128]"
+            click.echo(escape_terminal(f"note: {text}"))
+        return
+    config = build(None)
+    if explain:
+        _show_explanation(config, cdi_directories, passed, output)
+    else:
+        click.echo(machine_text(_document(config, output, cdi_directories, passed), "json"))
+
+
+def _document(
+    config: ContainerConfig, form: str, cdi_directories: Sequence[str], passed: tuple[str, ...]
+) -> dict[str, Any]:
+    """The container in CRI or OCI form. Raises `Finding` where a runtime would refuse it."""
+    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.container import RuntimeOptions, cri, oci
+    from kubelet_sim.errors import ContainerRefused
+    from kubelet_sim.node.host_files import LocalFiles
+
+    if form == "cri":
+        return cri(config)
+    try:
+        return oci(config, LocalFiles(), _registry(cdi_directories), RuntimeOptions(passed_annotations=passed))
+    except ContainerRefused as error:
+        raise Finding(f"a runtime would refuse this container: {error}") from error
+
+
+def _show_explanation(
+    config: ContainerConfig, cdi_directories: Sequence[str], passed: tuple[str, ...], form: str
+) -> None:
+    from kubelet_sim.cli.container_text import explanation_document, explanation_text
+    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.container import RuntimeOptions
+    from kubelet_sim.container import explain as explained
+    from kubelet_sim.node.host_files import LocalFiles
+
+    options = RuntimeOptions(passed_annotations=passed)
+    explanation = explained(config, LocalFiles(), _registry(cdi_directories), options)
+    if form in {"json", "yaml"}:
+        click.echo(machine_text(explanation_document(explanation), form))
+    else:
+        click.echo(explanation_text(explanation))
+    if explanation.has_errors:
+        raise Finding("a runtime would not start this container")
+
+
+@click.command()
+@click.argument("pod", shell_complete=pod_names)
+@click.argument("container", shell_complete=container_names)
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@namespace_option
+@_cdi_option
+@click.option(
+    "--rootfs",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The root file system; an empty one is made if there is none.",
+)
+@common
+def bundle(
+    *,
+    pod: str,
+    container: str,
+    directory: Path,
+    namespace: str,
+    cdi_directories: tuple[str, ...],
+    rootfs: Path | None,
+    root: Path | None,
+) -> None:
+    """Write an OCI bundle of a container, ready for `crun run` or `runc run`.
+
+    DIRECTORY is new or empty. What the kubelet would have made (volumes, /etc/hosts) is made in it. Exit code 1 for a
+    container that a runtime would refuse.
+
+    \b
+    Example: kubelet-sim bundle my-pod main /tmp/bundle --rootfs ./rootfs && sudo runc run -b /tmp/bundle try
+    """  # noqa: D301
+    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.errors import ContainerRefused
+    from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
+    from kubelet_sim.node.host_files import LocalFiles
+
+    config_in = _config_for(pod, container, namespace, root)
+    place = new_directory(directory)
+    try:
+        written = write_bundle(
+            config_in(kubelet_root(place)), place, LocalFiles(), _registry(cdi_directories), rootfs=rootfs
+        )
+    except ContainerRefused as error:
+        raise Finding(f"a runtime would refuse this container: {error}") from error
+    for note in written.notes:
+        click.echo(escape_terminal(f"note: {note}"), err=True)
+    click.echo(escape_terminal(f"bundle written: {place}"))
+
+
+@click.command("exec-check")
+@click.argument("pod", shell_complete=pod_names)
+@click.argument("container", shell_complete=container_names)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@namespace_option
+@output_option("table", "json", "yaml")
+@_cdi_option
+@click.option(
+    "--rootfs",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The root file system; else one with nothing but busybox.",
+)
+@click.option("--runtime", metavar="PROGRAM", help="The OCI runtime; else crun or runc, whichever starts it.")
+@click.option(
+    "--timeout", default="60s", show_default=True, callback=to_seconds, metavar="DURATION", help="How long at most."
+)
+@common
+def exec_check(  # noqa: PLR0913 - one for each option
+    *,
+    pod: str,
+    container: str,
+    command: tuple[str, ...],
+    namespace: str,
+    output: str,
+    cdi_directories: tuple[str, ...],
+    rootfs: Path | None,
+    runtime: str | None,
+    timeout: float,
+    root: Path | None,
+) -> None:
+    """Really start a container with what it was granted, and report what it sees from inside: env, devices, mounts.
+
+    COMMAND runs in the container afterwards, in place of the pod's own. It needs crun or runc and a static busybox, and
+    works without root where user namespaces do. Exit code 1 if the container does not start, lacks something that it was
+    granted, or the command fails; 3 if this machine cannot start containers at all.
+
+    \b
+    Example: kubelet-sim exec-check my-pod main -- ls -l /dev
+    """  # noqa: D301
+    from kubelet_sim.cli.container_text import seen_document, seen_text
+    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.container.seen import compared
+    from kubelet_sim.errors import ContainerRefused
+    from kubelet_sim.node.bundle import kubelet_root, write_bundle
+    from kubelet_sim.node.host_files import LocalFiles
+    from kubelet_sim.node.oci_runtime import run_probed, runtimes_here, static_busybox
+
+    runtimes_here(runtime)
+    config_in = _config_for(pod, container, namespace, root)
+    place = Path(tempfile.mkdtemp(prefix="ks-bundle-"))
+    try:
+        files = rootfs or _busybox_rootfs(place / "busybox-rootfs", static_busybox())
+        work = place / "bundle"
+        work.mkdir()
+        config = config_in(kubelet_root(work))
+        if config.security.user_namespace is not None:
+            place.chmod(0o711)  # the container's users are nobody here, and have to get through
+        written = write_bundle(config, work, LocalFiles(), _registry(cdi_directories), rootfs=files)
+        outcome = run_probed(written, command, runtime, timeout)
+    except ContainerRefused as error:
+        raise Finding(f"a runtime would refuse this container: {error}") from error
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    if outcome.seen is None:
+        raise Finding(f"{Path(outcome.runtime).name} does not start this container: {_last_words(outcome.output)}")
+    found = compared(written.wanted, outcome.seen)
+    if output == "table":
+        click.echo(seen_text(outcome, found, written.notes))
+    else:
+        click.echo(machine_text(seen_document(outcome, found, written.notes), output))
+    if wrong := [each for each in found if not each.is_as_wanted]:
+        raise Finding(f"{len(wrong)} of {len(found)} things are not in the container as they were granted")
+    if outcome.exit_code:
+        raise Finding(f"the command ended with {outcome.exit_code}")
+
+
+def _last_words(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.strip()]
+    return cut(lines[-1].strip(), 1000) if lines else "it said nothing"
+
+
+def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:
+    """The names of the variables that a pod sets in this container, which is the first one if none is named.
+
+    None for a pod that came without a manifest, from a program.
+    """
+    spec = manifest.get("spec") or {}
+    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    found: Mapping[str, Any] = next((each for each in listed if container in {None, each["name"]}), {})
+    return {each["name"] for each in found.get("env") or ()}
+
+
+_Build = Callable[[str | None], "ContainerConfig"]
+
+
+def _config_for(pod: str, container: str, namespace: str, root: Path | None) -> _Build:
+    """What builds the container of a running node, for a kubelet root that may be given."""
+    namespace, name = split_name(pod, namespace)
+    with connected(root) as node:
+        share = node.container_spec(name, container, namespace)
+        return _builder(node, node.pod(name, namespace), container, share)
+
+
+def _builder(node: ControlClient, manifest: Mapping[str, Any], container: str | None, share: ContainerSpec) -> _Build:
+    """Raises `UsageError` for a pod that came without a manifest, from a program."""
+    from kubelet_sim.container import Surroundings, container_config
+    from kubelet_sim.errors import UsageError
+    from kubelet_sim.manifests import pod_from_mapping
+
+    if not manifest.get("spec"):
+        raise UsageError("the pod came from a program, without a manifest: there is only what plugins add to it")
+    pod = pod_from_mapping(manifest, source="the pod on the node", api_checks=False)
+    name = container or pod.containers[0].name
+    snapshot = node.status()
+    profile, attempt = _profile(snapshot.kubelet_version), _restarts(manifest, name)
+
+    def build(kubelet_root: str | None) -> ContainerConfig:
+        around = Surroundings(profile, kubelet_root or snapshot.root, attempt)
+        return container_config(pod, name, share, around)
+
+    return build
+
+
+def _restarts(manifest: Mapping[str, Any], container: str) -> int:
+    status = manifest.get("status") or {}
+    for kind in ("containerStatuses", "initContainerStatuses"):
+        for each in status.get(kind) or ():
+            if each.get("name") == container:
+                return int(each.get("restartCount") or 0)
+    return 0
+
+
+def _profile(kubelet_version: str) -> Profile:
+    """The profile of the node's release, which it names as `v1.36.2`."""
+    from kubelet_sim.errors import UsageError
+    from kubelet_sim.profiles import V1_36, profile_of
+
+    for version in (kubelet_version, ".".join(kubelet_version.split(".")[:2])):
+        try:
+            return profile_of(version)
+        except UsageError:
+            continue
+    return V1_36
+
+
+def _registry(directories: Sequence[str]) -> Registry:
+    from kubelet_sim.container import DEFAULT_DIRECTORIES, read_registry
+    from kubelet_sim.node.host_files import LocalFiles
+
+    return read_registry(LocalFiles(), directories or DEFAULT_DIRECTORIES)
+
+
+def _busybox_rootfs(place: Path, busybox: Path) -> Path:
+    """A root file system in which the usual small commands are there."""
+    (place / "bin").mkdir(parents=True)
+    place.chmod(0o777)  # whoever the container's root is here makes mount points in it
+    shutil.copy(busybox, place / "bin" / "busybox")
+    for name in (
+        "sh",
+        "ls",
+        "cat",
+        "env",
+        "echo",
+        "stat",
+        "id",
+        "mount",
+        "test",
+        "true",
+        "false",
+        "sleep",
+        "head",
+        "find",
+    ):
+        (place / "bin" / name).symlink_to("busybox")
+    return place

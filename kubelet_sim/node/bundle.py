@@ -1,0 +1,166 @@
+"""Writes the OCI bundle of a container: its `config.json`, a root file system, and what the kubelet would have made.
+
+What containerd would do to the host is done inside of the bundle: a directory for a mount whose source is missing.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from kubelet_sim.container.cdi.registry import NO_CDI, Registry
+from kubelet_sim.container.config import Bind, ContainerConfig, Made
+from kubelet_sim.container.host import HostFiles
+from kubelet_sim.container.oci import Derived, RuntimeOptions, derive
+from kubelet_sim.errors import UsageError
+
+KUBELET = "kubelet"
+"""The directory of a bundle that stands for the kubelet's root."""
+_CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
+_HOSTS = "127.0.0.1\tlocalhost\n"
+
+
+@frozen
+class Bundle:
+    """A bundle on disk."""
+
+    path: Path
+    spec: Mapping[str, Any]
+    """What is in its `config.json`."""
+    wanted: Mapping[str, Any]
+    """What it would be for root on a machine that has everything."""
+    notes: tuple[str, ...] = ()
+    """What was made in place of something that is missing."""
+
+
+def kubelet_root(directory: Path) -> str:
+    """What a container has to be built with as the kubelet's root, to go into a bundle at this place."""
+    return str(directory / KUBELET)
+
+
+def new_directory(directory: Path) -> Path:
+    """The absolute path of a directory that is there now and empty. Raises `UsageError`."""
+    path = directory.resolve()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise UsageError(f"{directory} is not empty; a bundle wants a directory of its own")
+    except OSError as error:
+        raise UsageError(f"cannot make {directory}: {error.strerror or error}") from error
+    return path
+
+
+def write_bundle(
+    config: ContainerConfig,
+    directory: Path,
+    host: HostFiles,
+    cdi: Registry = NO_CDI,
+    *,
+    rootfs: Path | None = None,
+    args: Sequence[str] = (),
+) -> Bundle:
+    """Write the bundle of a container into an empty directory.
+
+    Args:
+        config: built with `kubelet_root(directory)`.
+        directory: absolute, and there.
+        host: where device nodes are looked up.
+        cdi: the spec files that count.
+        rootfs: the root file system; an empty one is made if there is none.
+        args: what runs in place of the pod's command.
+
+    Raises:
+        UsageError: something cannot be written.
+        ContainerRefused: a runtime would refuse the container.
+    """
+    root = rootfs.resolve() if rootfs else directory / "rootfs"
+    try:
+        root.mkdir(exist_ok=True)
+        for bind in config.mounts:
+            _make(bind)
+        derived = derive(config, host, cdi, RuntimeOptions(root_path=str(root) if rootfs else "rootfs"))
+        spec = copy.deepcopy(derived.spec)
+        if args:
+            spec["process"]["args"] = list(args)
+        notes = _fill_gaps(spec, directory / "missing")
+        wanted = copy.deepcopy(spec)
+        _fit_machine(spec, _host_paths(config, derived))
+        (directory / "config.json").write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write the bundle: {error}") from error
+    return Bundle(directory, spec, wanted, notes)
+
+
+def rewrite(bundle: Bundle, spec: Mapping[str, Any]) -> Bundle:
+    """The bundle with another configuration, written."""
+    (bundle.path / "config.json").write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
+    return evolve(bundle, spec=spec)
+
+
+def _make(bind: Bind) -> None:
+    """What the kubelet makes before the container is created."""
+    path = Path(bind.host_path)
+    if bind.made is Made.NOTHING:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if bind.volume_path:
+        Path(bind.volume_path).mkdir(parents=True, exist_ok=True)
+        path.symlink_to(bind.volume_path)
+    elif bind.made is Made.DIRECTORY:
+        path.mkdir(exist_ok=True)
+    else:
+        path.write_text(_HOSTS if path.name == "etc-hosts" else "", encoding="utf-8")
+
+
+def _fill_gaps(spec: dict[str, Any], directory: Path) -> tuple[str, ...]:
+    """An empty directory for each bind mount whose source is missing: containerd makes it on the host."""
+    notes = []
+    for number, mount in enumerate(spec["mounts"]):
+        source = mount.get("source", "")
+        if mount.get("type") == "bind" and not ("\0" not in source and os.path.exists(source)):  # noqa: PTH110 - any text
+            place = directory / str(number)
+            place.mkdir(parents=True)
+            mount["source"] = str(place)
+            notes.append(f"{source} is missing: an empty directory is mounted at {mount['destination']}")
+    return tuple(notes)
+
+
+def _host_paths(config: ContainerConfig, derived: Derived) -> dict[str, str]:
+    """Where the host has each device node of the container."""
+    of_cdi = {each.key: each.host_path for each in derived.applied if each.part == "device"}
+    return {each.container_path: each.host_path for each in config.devices} | of_cdi
+
+
+def _fit_machine(spec: dict[str, Any], host_paths: Mapping[str, str]) -> None:
+    """A cgroup namespace on cgroup v2 only, as containerd has it; a user namespace for who is not root."""
+    linux = spec["linux"]
+    if not _CGROUP_V2.exists():
+        linux["namespaces"] = [each for each in linux["namespaces"] if each["type"] != "cgroup"]
+    has_user_namespace = any(each["type"] == "user" for each in linux["namespaces"])
+    if os.geteuid() == 0 and not has_user_namespace:
+        return
+    # In a user namespace nobody makes device nodes: they are bound from the host, each from where it really is.
+    for device in linux.pop("devices"):
+        source = host_paths.get(device["path"], device["path"])
+        bind = {"destination": device["path"], "type": "bind", "source": source, "options": ["bind", "rprivate"]}
+        spec["mounts"].append(bind)
+    if os.geteuid() == 0:
+        return
+    user = spec["process"]["user"]
+    if not has_user_namespace:
+        linux["namespaces"].append({"type": "user"})
+    linux["uidMappings"] = [{"containerID": user["uid"], "hostID": os.geteuid(), "size": 1}]
+    linux["gidMappings"] = [{"containerID": user["gid"], "hostID": os.getegid(), "size": 1}]
+    user.pop("additionalGids", None)
+    spec["process"].pop("oomScoreAdj", None)
+    linux.pop("resources", None)
+    spec["mounts"] = [each for each in spec["mounts"] if each.get("type") != "cgroup"]
+    for mount in spec["mounts"]:
+        if mount.get("type") == "devpts":
+            mount["options"] = [each for each in mount["options"] if not each.startswith("gid=")]

@@ -1,0 +1,59 @@
+"""Does a container really see what each example grants? Started by the runtime of this machine, looked at from inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kubelet_sim.container import Surroundings, container_config, read_registry
+from kubelet_sim.container.seen import compared
+from kubelet_sim.node.bundle import kubelet_root, write_bundle
+from kubelet_sim.node.host_files import LocalFiles
+from kubelet_sim.node.oci_runtime import CannotRun, run_probed
+from tests.examples.fleet import EXAMPLES, Example, Fleet, pod
+from tests.unit.container.parts import check_oci
+
+PATIENCE_S = 30.0
+
+
+@pytest.mark.runtime
+@pytest.mark.parametrize("name", [each.name for each in EXAMPLES])
+def test_a_container_sees_what_it_was_granted(
+    name: str, run_example: Callable[[str], tuple[Fleet, Example]], short_root: Path
+) -> None:
+    """Variables, device nodes with their numbers, and mounts with their rights; the bundle is one that OCI allows.
+
+    Rules: DM-126, DM-127, DM-132
+    """
+    fleet, example = run_example(name)
+    wanted = pod("p", dict.fromkeys(example.devices, 1))
+    fleet.node.admit(wanted)
+    share = fleet.node.prepare("p", "main")
+    assert share is not None
+    registry = read_registry(LocalFiles(), [str(fleet.place(example) / "cdi")])
+    bundle_in = short_root / "bundle"
+    bundle_in.mkdir()
+    around = Surroundings(kubelet_root=kubelet_root(bundle_in))
+    bundle = write_bundle(container_config(wanted, "main", share, around), bundle_in, LocalFiles(), registry)
+    check_oci(bundle.spec)
+    check_oci(json.loads((bundle_in / "config.json").read_text()))
+    try:
+        outcome = run_probed(bundle, (), os.environ.get("KUBELET_SIM_RUNTIME"), PATIENCE_S)
+    except CannotRun as error:
+        pytest.skip(f"this machine cannot start containers: {error}")
+    finally:
+        shutil.rmtree(bundle_in / "probe", ignore_errors=True)
+    assert outcome.seen is not None, outcome.output
+    found = compared(bundle.wanted, outcome.seen)
+    assert [each for each in found if not each.is_as_wanted] == []
+    keys = {(each.part, each.key) for each in found}
+    assert {("env", variable) for variable, _ in share.envs} <= keys
+    assert {("mount", mount.container_path) for mount in share.mounts} <= keys
+    assert {("device", device.container_path) for device in share.devices} <= keys
+    if share.cdi_devices:
+        assert ("device", "/dev/card/card0") in keys

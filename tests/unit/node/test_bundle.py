@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet_sim.container import Surroundings, container_config, read_registry
+from kubelet_sim.errors import ContainerRefused, UsageError
+from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.node import bundle as bundles
+from kubelet_sim.node.bundle import Bundle, kubelet_root, new_directory, write_bundle
+from kubelet_sim.node.host_files import LocalFiles
+from tests.unit.container.parts import check_oci, pod, share
+
+
+def written(directory: Path, of: ContainerSpec, container: dict[str, Any] | None = None, **more: Any) -> Bundle:
+    """A bundle in a new directory."""
+    place = new_directory(directory / "bundle")
+    volumes = [{"name": "v", "emptyDir": {}}, {"name": "h", "hostPath": {"path": str(directory)}}]
+    config = container_config(
+        pod(container, volumes=volumes), "main", of, Surroundings(kubelet_root=kubelet_root(place))
+    )
+    registry = read_registry(LocalFiles(), [str(directory / "cdi")])
+    found = write_bundle(config, place, LocalFiles(), registry, **more)
+    check_oci(json.loads((place / "config.json").read_text()))
+    return found
+
+
+def test_a_bundle_is_ready_to_run(short_root: Path) -> None:
+    """Configuration, an empty root, and what the kubelet makes: volumes, sub-paths, the hosts file."""
+    mounts = [
+        {"name": "v", "mountPath": "/v"},
+        {"name": "v", "mountPath": "/s", "subPath": "a/b"},
+        {"name": "h", "mountPath": "/h", "subPath": "c"},
+    ]
+    bundle = written(short_root, share(devices=[("/dev/a", "/dev/null", "rw")]), {"volumeMounts": mounts})
+    sources = {each["destination"]: Path(each["source"]) for each in bundle.spec["mounts"] if each["type"] == "bind"}
+    assert sources["/v"].is_dir()
+    assert sources["/s"] == sources["/v"] / "a/b"
+    assert sources["/h"] == short_root / "c"
+    assert sources["/etc/hosts"].read_text() == "127.0.0.1\tlocalhost\n"
+    assert sources["/dev/termination-log"].read_text() == ""
+    assert list((bundle.path / "rootfs").iterdir()) == []
+    assert bundle.spec["root"]["path"] == "rootfs"
+
+
+def test_a_root_of_ones_own(short_root: Path) -> None:
+    """It is used where it is, and the command may be another one than the pod's."""
+    (short_root / "mine").mkdir()
+    bundle = written(short_root, share(), rootfs=short_root / "mine", args=["ls", "/"])
+    assert bundle.spec["root"]["path"] == str(short_root / "mine")
+    assert bundle.spec["process"]["args"] == ["ls", "/"]
+
+
+def test_missing_sources_are_made_in_the_bundle(short_root: Path) -> None:
+    """The host is left alone, and it is told. Rules: DM-125"""
+    bundle = written(short_root, share(mounts=[("/m", str(short_root / "none")), ("/n", "a\0b")]))
+    sources = {each["destination"]: Path(each["source"]) for each in bundle.spec["mounts"] if each["type"] == "bind"}
+    assert sources["/m"].is_relative_to(bundle.path)
+    assert sources["/m"].is_dir()
+    assert not (short_root / "none").exists()
+    assert "none is missing" in bundle.notes[0]
+
+
+def test_only_an_empty_directory(short_root: Path) -> None:
+    """A bundle does not mix with other files; what cannot be made is an error, too."""
+    (short_root / "full").mkdir()
+    (short_root / "full" / "x").touch()
+    with pytest.raises(UsageError, match="not empty"):
+        new_directory(short_root / "full")
+    with pytest.raises(UsageError, match="cannot make"):
+        new_directory(short_root / "full" / "x")
+
+
+def test_what_a_runtime_refuses_is_not_written(short_root: Path) -> None:
+    """A device that is missing. Rules: DM-125"""
+    with pytest.raises(ContainerRefused):
+        written(short_root, share(devices=[("/dev/a", "/dev/none", "rw")]))
+
+
+def test_without_root_devices_are_bound(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody but root makes device nodes: they come from where the host has them, in a user namespace."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (short_root / "cdi").mkdir()
+    edits = {"deviceNodes": [{"path": "/dev/c", "hostPath": "/dev/zero"}]}
+    document = {"cdiVersion": "1.0.0", "kind": "v/c", "devices": [{"name": "0", "containerEdits": edits}]}
+    (short_root / "cdi" / "a.json").write_text(json.dumps(document))
+    bundle = written(short_root, share(devices=[("/dev/a", "/dev/null", "rw")], cdi=["v/c=0"]))
+    binds = {each["destination"]: each["source"] for each in bundle.spec["mounts"] if each["type"] == "bind"}
+    assert (binds["/dev/a"], binds["/dev/c"]) == ("/dev/null", "/dev/zero")
+    assert {"type": "user"} in bundle.spec["linux"]["namespaces"]
+    assert "devices" not in bundle.spec["linux"]
+    assert [each["path"] for each in bundle.wanted["linux"]["devices"]] == ["/dev/a", "/dev/c"]
+
+
+@pytest.mark.parametrize("unified", [True, False])
+def test_a_cgroup_namespace_by_machine(short_root: Path, monkeypatch: pytest.MonkeyPatch, unified: bool) -> None:
+    """On cgroup v2 only, as containerd has it."""
+    marker = short_root / "cgroup.controllers"
+    if unified:
+        marker.touch()
+    monkeypatch.setattr(bundles, "_CGROUP_V2", marker)
+    types = [each["type"] for each in written(short_root, share()).spec["linux"]["namespaces"]]
+    assert ("cgroup" in types) is unified
