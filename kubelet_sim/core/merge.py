@@ -7,13 +7,21 @@ result: after the merge nobody could tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter, itemgetter
 from typing import Generic, TypeVar
 
 from attrs import define, field
 
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.ids import ResourceName
-from kubelet_sim.model.response import ContainerResponse, ContainerSpec, DeviceNode, Dropped, Mount, Provenance
+from kubelet_sim.model.response import (
+    ContainerResponse,
+    ContainerSpec,
+    DeviceNode,
+    Dropped,
+    Mount,
+    Provenance,
+)
 
 T = TypeVar("T")
 
@@ -34,23 +42,17 @@ def merged(context: Context, subject: str, responses: Mapping[ResourceName, Cont
     """
     ordered = [(name, responses[name]) for name in context.order.arrange("DM-123", responses)]
     dropped: list[Dropped] = []
-
-    def pairs(part: Callable[[ContainerResponse], Mapping[str, str]]) -> Iterable[tuple[str, tuple[str, str]]]:
-        for name, answer in ordered:
-            for pair in context.order.arrange("DM-124", part(answer).items()):
-                yield name, pair
-
-    envs = _Part[tuple[str, str]]("envs", dropped, _key_of_pair, _value_of_pair)
-    envs.take(pairs(lambda answer: answer.envs))
+    envs = _Part[tuple[str, str]]("envs", dropped, _first_half, _second_half)
     mounts = _Part[Mount]("mounts", dropped, _container_path, _host_path)
-    mounts.take((name, mount) for name, answer in ordered for mount in answer.mounts)
     devices = _Part[DeviceNode]("devices", dropped, _container_path, _host_path)
-    devices.take((name, device) for name, answer in ordered for device in answer.devices)
-    annotations = _Part[tuple[str, str]]("annotations", dropped, _key_of_pair, _value_of_pair)
-    annotations.take(pairs(lambda answer: answer.annotations))
+    annotations = _Part[tuple[str, str]]("annotations", dropped, _first_half, _second_half)
     cdi_devices = _Part[str]("cdi_devices", dropped, str, str)
-    cdi_devices.take((name, device) for name, answer in ordered for device in answer.cdi_devices)
-
+    for name, answer in ordered:
+        envs.take(name, context.order.arrange("DM-124", answer.envs.items()))
+        mounts.take(name, answer.mounts)
+        devices.take(name, answer.devices)
+        annotations.take(name, context.order.arrange("DM-124", answer.annotations.items()))
+        cdi_devices.take(name, answer.cdi_devices)
     for each in dropped:
         if each.is_conflict:
             text = f"{_CONFLICTS[each.part]}: {each.key} stays {each.kept_value}, {each.value} is dropped"
@@ -80,38 +82,29 @@ class _Part(Generic[T]):
     dropped: list[Dropped]
     key: Callable[[T], str]
     compared: Callable[[T], str]
-    kept: dict[str, tuple[str, T]] = field(factory=dict)
+    kept: dict[str, T] = field(factory=dict)
+    owners: dict[str, str] = field(factory=dict)
 
-    def take(self, entries: Iterable[tuple[str, T]]) -> None:
-        """Entries in order, each with the resource of its answer. Rules: DM-124"""
-        for resource, entry in entries:
-            key = self.key(entry)
-            candidate = (resource, entry)
-            first = self.kept.setdefault(key, candidate)
-            if first is not candidate:
-                self.dropped.append(
-                    Dropped(self.name, key, resource, self.compared(entry), self.compared(first[1]), first[0])
-                )
+    def take(self, resource: str, entries: Iterable[T]) -> None:
+        """The entries of one answer, in order. Rules: DM-124"""
+        kept, owners, key_of = self.kept, self.owners, self.key
+        for entry in entries:
+            key = key_of(entry)
+            if key not in kept:
+                kept[key], owners[key] = entry, resource
+            else:
+                values = self.compared(entry), self.compared(kept[key])
+                self.dropped.append(Dropped(self.name, key, resource, *values, owners[key]))
 
     def entries(self) -> tuple[T, ...]:
-        return tuple(entry for _, entry in self.kept.values())
+        return tuple(self.kept.values())
 
     def resources(self) -> tuple[str, ...]:
-        return tuple(resource for resource, _ in self.kept.values())
+        return tuple(self.owners.values())
 
 
-def _key_of_pair(pair: tuple[str, str]) -> str:
-    return pair[0]
-
-
-def _value_of_pair(pair: tuple[str, str]) -> str:
-    return pair[1]
-
-
-def _container_path(entry: Mount | DeviceNode) -> str:
-    return entry.container_path
-
-
-def _host_path(entry: Mount | DeviceNode) -> str:
-    """What is compared when a key occurs twice; permissions and read-only are not. Rules: DM-124"""
-    return entry.host_path
+_first_half: Callable[[tuple[str, str]], str] = itemgetter(0)
+_second_half: Callable[[tuple[str, str]], str] = itemgetter(1)
+_container_path: Callable[[Mount | DeviceNode], str] = attrgetter("container_path")
+_host_path: Callable[[Mount | DeviceNode], str] = attrgetter("host_path")
+"""What is compared when a key occurs twice; permissions and read-only are not. Rules: DM-124"""

@@ -194,8 +194,8 @@ def test_what_was_dropped_is_kept_as_a_note() -> None:
     )
 
     assert spec.provenance.dropped == (
-        Dropped("envs", "K", "b.io/x", "2", "1", "a.io/x"),
         Dropped("cdi_devices", "v/c=1", "a.io/x", "v/c=1", "v/c=1", "a.io/x"),
+        Dropped("envs", "K", "b.io/x", "2", "1", "a.io/x"),
         Dropped("cdi_devices", "v/c=1", "b.io/x", "v/c=1", "v/c=1", "a.io/x"),
     )
-    assert [each.is_conflict for each in spec.provenance.dropped] == [True, False, False]
+    assert [each.is_conflict for each in spec.provenance.dropped] == [False, True, False]
