@@ -103,6 +103,9 @@ def _env(env: Env) -> Iterator[Remark]:
         yield remark(Severity.WARNING, f"the name has a = in it: the process sees {name!r} with the value {rest!r}")
     elif not _ENV_NAME.fullmatch(env.name):
         yield remark(Severity.WARNING, "shells cannot read a variable of this name")
+    items = env.value.split(",")
+    if env.origin.giver is Giver.PLUGIN and len(set(items)) < len(items):
+        yield remark(Severity.WARNING, "a list that holds an item twice")
     if size > _LONGEST_ENTRY:
         yield remark(Severity.ERROR, f"{size} bytes; exec fails with: argument list too long")
     elif size > _LARGE_ENTRY:

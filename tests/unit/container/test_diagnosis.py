@@ -31,6 +31,7 @@ ODD: dict[str, tuple[dict[str, Any], Severity, str]] = {
     "an odd name": ({"envs": {"my-var": "x"}}, Severity.WARNING, "shells"),
     "a huge value": ({"envs": {"A": "x" * 131_072}}, Severity.ERROR, "argument list too long"),
     "a large value": ({"envs": {"A": "x" * 40_000}}, Severity.WARNING, "131072"),
+    "a list with doubles": ({"envs": {"A": "x,y,x"}}, Severity.WARNING, "twice"),
     "half a character": ({"envs": {"A": "\ud800" * 20_000}}, Severity.WARNING, "131072"),
     "a relative mount": ({"mounts": [("m", "/srv")]}, Severity.WARNING, "relative"),
     "a mount without path": ({"mounts": [("", "/srv")]}, Severity.ERROR, "empty"),
