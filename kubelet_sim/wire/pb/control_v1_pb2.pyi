@@ -875,6 +875,7 @@ class ContainerSpec(google.protobuf.message.Message):
     DEVICES_FIELD_NUMBER: builtins.int
     ANNOTATIONS_FIELD_NUMBER: builtins.int
     CDI_DEVICES_FIELD_NUMBER: builtins.int
+    PROVENANCE_FIELD_NUMBER: builtins.int
     @property
     def envs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
     @property
@@ -885,6 +886,8 @@ class ContainerSpec(google.protobuf.message.Message):
     def annotations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
     @property
     def cdi_devices(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def provenance(self) -> global___Provenance: ...
     def __init__(
         self,
         *,
@@ -893,10 +896,82 @@ class ContainerSpec(google.protobuf.message.Message):
         devices: collections.abc.Iterable[global___DeviceNode] | None = ...,
         annotations: collections.abc.Iterable[global___Pair] | None = ...,
         cdi_devices: collections.abc.Iterable[builtins.str] | None = ...,
+        provenance: global___Provenance | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["annotations", b"annotations", "cdi_devices", b"cdi_devices", "devices", b"devices", "envs", b"envs", "mounts", b"mounts"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["provenance", b"provenance"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["annotations", b"annotations", "cdi_devices", b"cdi_devices", "devices", b"devices", "envs", b"envs", "mounts", b"mounts", "provenance", b"provenance"]) -> None: ...
 
 global___ContainerSpec = ContainerSpec
+
+@typing.final
+class Provenance(google.protobuf.message.Message):
+    """Whose answer each entry came with: a resource for each entry of the lists of ContainerSpec, in their order."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ENVS_FIELD_NUMBER: builtins.int
+    MOUNTS_FIELD_NUMBER: builtins.int
+    DEVICES_FIELD_NUMBER: builtins.int
+    ANNOTATIONS_FIELD_NUMBER: builtins.int
+    CDI_DEVICES_FIELD_NUMBER: builtins.int
+    DROPPED_FIELD_NUMBER: builtins.int
+    @property
+    def envs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def mounts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def devices(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def annotations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def cdi_devices(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]: ...
+    @property
+    def dropped(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Dropped]: ...
+    def __init__(
+        self,
+        *,
+        envs: collections.abc.Iterable[builtins.str] | None = ...,
+        mounts: collections.abc.Iterable[builtins.str] | None = ...,
+        devices: collections.abc.Iterable[builtins.str] | None = ...,
+        annotations: collections.abc.Iterable[builtins.str] | None = ...,
+        cdi_devices: collections.abc.Iterable[builtins.str] | None = ...,
+        dropped: collections.abc.Iterable[global___Dropped] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["annotations", b"annotations", "cdi_devices", b"cdi_devices", "devices", b"devices", "dropped", b"dropped", "envs", b"envs", "mounts", b"mounts"]) -> None: ...
+
+global___Provenance = Provenance
+
+@typing.final
+class Dropped(google.protobuf.message.Message):
+    """An entry that an earlier one with the same key kept out."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PART_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    KEPT_VALUE_FIELD_NUMBER: builtins.int
+    KEPT_RESOURCE_FIELD_NUMBER: builtins.int
+    part: builtins.str
+    key: builtins.str
+    resource: builtins.str
+    value: builtins.str
+    kept_value: builtins.str
+    kept_resource: builtins.str
+    def __init__(
+        self,
+        *,
+        part: builtins.str = ...,
+        key: builtins.str = ...,
+        resource: builtins.str = ...,
+        value: builtins.str = ...,
+        kept_value: builtins.str = ...,
+        kept_resource: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kept_resource", b"kept_resource", "kept_value", b"kept_value", "key", b"key", "part", b"part", "resource", b"resource", "value", b"value"]) -> None: ...
+
+global___Dropped = Dropped
 
 @typing.final
 class Mount(google.protobuf.message.Message):
