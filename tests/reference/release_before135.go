@@ -5,6 +5,8 @@ package main
 // What the signatures up to 1.34 ask for.
 
 import (
+	"context"
+
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
