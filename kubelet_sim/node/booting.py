@@ -16,6 +16,7 @@ from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
 from kubelet_sim.node.http_endpoint import HttpAddress, HttpEndpoint
+from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.inodes import given_back
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
@@ -46,6 +47,7 @@ class Booting:
     _around: Surroundings
     _pods: PodTable
     """What other parts of a kubelet look at; the device manager is told of pods one by one."""
+    _hooks: Hooks
     _calls: PluginCalls
     _registry: RegistryCalls
     _order: Order | None
@@ -77,9 +79,12 @@ class Booting:
         """
         around, config = self._around, self._around.config
         alignment = Alignment(config.topology, config.numa, self._cpus)
-        setup = Setup(config.profile, self._recorded_order, config.machine, alignment)
-        world = World(self._calls, self._store(layout), around.clock, around.transcript, str(layout.device_plugins))
-        servers = GrpcRegistrationServers(appears=config.socket_appears.value)
+        order = RecordingOrder(HookedOrder(self._order, self._hooks), around.transcript)
+        setup = Setup(config.profile, order, config.machine, alignment)
+        calls, store = HookedCalls(self._calls, self._hooks), HookedStore(self._store(layout), self._hooks)
+        world = World(calls, store, around.clock, around.transcript, str(layout.device_plugins))
+        called = self._hooks.register_called
+        servers = GrpcRegistrationServers(appears=config.socket_appears.value, called=called)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
         try:
             self._registry_directory(layout)
@@ -119,11 +124,6 @@ class Booting:
         if self._file_store is not None:
             with contextlib.suppress(CheckpointError):
                 await self._file_store.read()
-
-    @property
-    def _recorded_order(self) -> Order | None:
-        """The sorted order, which is used without one, needs no record."""
-        return None if self._order is None else RecordingOrder(self._order, self._around.transcript)
 
     def close(self) -> None:
         """Give back what the processes shared."""

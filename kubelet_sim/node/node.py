@@ -27,6 +27,7 @@ from kubelet_sim.node.booting import Booting, plugin_calls
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.events import NODE_NAME, WARNING, Events
+from kubelet_sim.node.hooks import Hooks
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop
 from kubelet_sim.node.objects import pod_object
@@ -70,6 +71,8 @@ class Node:
         self.clock = clock or RealClock()
         self.transcript = Transcript(self._now)
         self._events = Events(self._now)
+        self.hooks = Hooks()
+        """Where what goes in and out of this node can be watched or bent."""
         self._started_at_s = self.clock.now()
         self._root: Root | None = None
         self._control: ControlServer | None = None
@@ -82,6 +85,7 @@ class Node:
         self._booting = Booting(
             around,
             self._main_loop.pods,
+            self.hooks,
             calls or plugin_calls(config.profile),
             registry or GrpcRegistryCalls(),
             order,

@@ -14,6 +14,7 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.node.clock import settle
 from kubelet_sim.node.driver import Link
+from kubelet_sim.node.hooks import HookedConnection
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario.plugin import ScriptedPlugin
@@ -76,5 +77,6 @@ def _leads_to(link: Link, plugin: ScriptedPlugin) -> bool:
 
 
 def _watched(link: Link) -> WatchedConnection:
-    assert isinstance(link.connection, WatchedConnection)  # noqa: S101 - the stage made them all
-    return link.connection
+    assert isinstance(link.connection, HookedConnection)  # noqa: S101 - the node made them all
+    assert isinstance(link.connection.inner, WatchedConnection)  # noqa: S101 - around what the stage made
+    return link.connection.inner

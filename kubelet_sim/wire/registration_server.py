@@ -20,6 +20,8 @@ from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
 
 Register = Callable[[Registration], Awaitable[None]]
 Malformed = Callable[[str], None]
+Called = Callable[[Registration, float | None], Awaitable[None]]
+"""Awaited before a call is answered, with the seconds that its caller has left; may refuse it."""
 Appears = Literal["bind", "rename"]
 """How the socket file comes into being. `bind`: as the kubelet's, visible a moment before it can be dialled. `rename`: under
 a hidden name first, so that a watcher who sees it can dial it at once."""
@@ -37,11 +39,17 @@ class GrpcRegistrationServer:
     """
 
     def __init__(
-        self, register: Register, malformed: Malformed = lambda _: None, *, appears: Appears = "rename"
+        self,
+        register: Register,
+        malformed: Malformed = lambda _: None,
+        *,
+        appears: Appears = "rename",
+        called: Called | None = None,
     ) -> None:
         self._register = register
         self._malformed = malformed
         self._appears = appears
+        self._called = called
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -99,6 +107,8 @@ class GrpcRegistrationServer:
             self._malformed(str(error))
             await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
         try:
+            if self._called is not None:
+                await self._called(registration, context.time_remaining())
             await self._register(registration)
         except RegistrationRefused as refusal:
             # Raised through, the library would put words of its own around the text. Rules: DM-29
@@ -109,15 +119,16 @@ class GrpcRegistrationServer:
 class GrpcRegistrationServers:
     """Makes one server for each kubelet process; fits `kubelet_sim.node.ports.RegistrationServers`."""
 
-    def __init__(self, *, appears: Appears = "rename") -> None:
+    def __init__(self, *, appears: Appears = "rename", called: Called | None = None) -> None:
         self._appears = appears
+        self._called = called
 
     def server(self, register: Register, malformed: Malformed = lambda _: None) -> GrpcRegistrationServer:
         """Return a server that does not listen yet; `register` is cancelled when its caller has gone. Rules: DM-30
 
         `malformed` is told why a request could not be decoded.
         """
-        return GrpcRegistrationServer(register, malformed, appears=self._appears)
+        return GrpcRegistrationServer(register, malformed, appears=self._appears, called=self._called)
 
 
 class _Methods(grpc.GenericRpcHandler):

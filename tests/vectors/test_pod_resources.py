@@ -27,7 +27,7 @@ class Shuffled:
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - shuffles
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         found = list(items)
         self._random.shuffle(found)
         return found

@@ -6,27 +6,34 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from attrs import define, frozen
+from attrs import define
 
-from kubelet_sim.core.ports import Order, Sorted
+from kubelet_sim.core.ports import Sorted
 from kubelet_sim.errors import UsageError
+from kubelet_sim.node.hooks import HookedOrder
 from kubelet_sim.transcript import Json, Transcript
 
 T = TypeVar("T")
+_SORTED = Sorted()
 
 
-@frozen
+@define
 class RecordingOrder:
-    """Has another order pick, and records what is not sorted anyway."""
+    """Has another order pick, and records what it picked, with which of a process's picks it was. Sorted is not recorded."""
 
-    _order: Order
+    _order: HookedOrder
     _transcript: Transcript
+    _count: int = 0
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         """As the other order does."""
+        self._count += 1
+        if self._order.is_sorted:
+            return _SORTED.arrange(rule, items)
         whole = tuple(items)
         arranged = self._order.arrange(rule, whole)
-        self._transcript.record("pick", (rule, *_plain(arranged)))
+        if list(arranged) != _SORTED.arrange(rule, whole):
+            self._transcript.record("pick", (rule, self._count, *_plain(arranged)))
         return arranged
 
 
@@ -35,13 +42,19 @@ class RecordedOrder:
     """Picks what was picked then; sorted where nothing was recorded."""
 
     _picks: deque[Json]
+    _count: int = 0
+
+    def begin(self) -> None:
+        """A kubelet process begins: it counts anew."""
+        self._count = 0
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         """Raises `UsageError` if what is to be arranged is not what was arranged then."""
+        self._count += 1
         whole = tuple(items)
-        if not self._picks:
-            return Sorted().arrange(rule, whole)
-        known, *picked = self._picks.popleft()
+        if not self._picks or self._picks[0][1] != self._count:
+            return _SORTED.arrange(rule, whole)
+        known, _, *picked = self._picks.popleft()
         by_name = {_name(item): item for item in whole}
         names = [_name(item) for item in picked]
         if known != rule or Counter(names) != Counter(map(_name, whole)):

@@ -101,6 +101,7 @@ class _Replay:
 
     def _process(self, line: Line) -> None:
         self._nothing_left(line)
+        self._order.begin()
         self._alignment = self._alignment or self._header.alignment
         self._manager = DeviceManager(
             self._header.profile,

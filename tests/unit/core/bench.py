@@ -91,7 +91,7 @@ class Notes:
 class Reversed:
     """An order that is as far from the sorted one as can be."""
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         comparable: Iterable[Any] = items
         return sorted(comparable, reverse=True)
 
@@ -102,7 +102,7 @@ class Shuffled:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - nothing secret
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         comparable: Iterable[Any] = items
         arranged: list[T] = sorted(comparable)
         self._random.shuffle(arranged)
@@ -115,7 +115,7 @@ class Preferring:
     def __init__(self, *first: str) -> None:
         self._first = first
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         comparable: Iterable[Any] = items
         return sorted(comparable, key=lambda item: (item not in self._first, self._place(item), item))
 

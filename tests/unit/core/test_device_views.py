@@ -50,7 +50,7 @@ def test_a_container_has_its_devices_with_their_nodes() -> None:
 class _Backwards:
     """The order that nobody would expect."""
 
-    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         return list(items)[::-1]
 
 

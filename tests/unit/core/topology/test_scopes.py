@@ -47,18 +47,18 @@ class Provider:
     """By container; the pod's under the empty text."""
     failures: Mapping[str, Exception] = field(factory=dict)
 
-    def hints(self, pod: Pod, container: Container) -> HintsByResource:  # noqa: ARG002 - it knows one pod
+    def hints(self, pod: Pod, container: Container) -> HintsByResource:
         self.log.append(f"{self.name} hints {container.name}")
         return self._answer(container.name)
 
-    def pod_hints(self, pod: Pod) -> HintsByResource:  # noqa: ARG002 - likewise
+    def pod_hints(self, pod: Pod) -> HintsByResource:
         self.log.append(f"{self.name} hints")
         return self._answer("")
 
     def _answer(self, name: str) -> HintsByResource:
         return {self.name: self.answers[name]} if name in self.answers else {}
 
-    def allocating(self, pod: Pod, container: Container) -> Walk[None]:  # noqa: ARG002 - likewise
+    def allocating(self, pod: Pod, container: Container) -> Walk[None]:
         self.log.append(f"{self.name} allocates {container.name}")
         if container.name in self.failures:
             raise self.failures[container.name]
