@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from attrs import frozen
 
@@ -21,12 +22,12 @@ class Split:
     """On at least one node of the affinity."""
     unaligned: frozenset[DeviceID]
     """On other nodes only, unknown ones included."""
-    no_affinity: frozenset[DeviceID]
+    no_affinity: AbstractSet[DeviceID]
     """On no node, or only on node −1."""
 
 
 def partition(
-    available: Iterable[DeviceID],
+    available: AbstractSet[DeviceID],
     listed: Mapping[DeviceID, Device],
     affinity: Mask | None,
     *,
@@ -44,9 +45,9 @@ def partition(
     Rules: DM-91, DM-166, TM-64, TM-65
     Follows: filterByAffinity
     """
-    ids = frozenset(available)
     if affinity is None or not has_topology(listed.values()):
-        return Split(_NONE, _NONE, ids)
+        return Split(_NONE, _NONE, available)
+    ids = frozenset(available)
     nodes = {device: _counted(listed[device], filed) for device in ids if device in listed}
     aligned = frozenset(device for device, on in nodes.items() if touching(on) & affinity)
     elsewhere = frozenset(device for device, on in nodes.items() if any(node != NO_NUMA_NODE for node in on))

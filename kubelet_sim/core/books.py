@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
+from kubelet_sim.core.free import FreeIds
 from kubelet_sim.core.holders import Holder, Holders
 from kubelet_sim.core.ports import Order
 from kubelet_sim.model.checkpoint import CheckpointEntry
@@ -53,6 +54,8 @@ class Books:
     """All entries; `None` when they have changed."""
     in_use: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     """A key alone, with an empty set, makes the name one of the device manager's. Rules: DM-83"""
+    _free: dict[ResourceName, FreeIds] = field(factory=dict, eq=False)
+    """What was free when somebody last looked, less what was taken since."""
     shared: set[tuple[ResourceName, DeviceID]] = field(factory=set)
     """Ids that two pods hold because of a race the kubelet has, or a checkpoint that says so. Rules: DM-97, DM-145"""
 
@@ -112,10 +115,20 @@ class Books:
     def take(self, resource: ResourceName, device: DeviceID) -> None:
         """Count an id as in use, before it is recorded."""
         self.in_use.setdefault(resource, set()).add(device)
+        if (free := self._free.get(resource)) is not None:
+            free.take(device)
 
     def know(self, resource: ResourceName) -> set[DeviceID]:
         """The ids in use; makes the name known if it was not. Rules: DM-83"""
         return self.in_use.setdefault(resource, set())
+
+    def free(self, resource: ResourceName, healthy: frozenset[DeviceID]) -> FreeIds:
+        """The healthy ids that are not in use; the name is known then. Rules: DM-83, DM-90"""
+        free = self._free.get(resource)
+        if free is None or free.healthy is not healthy:
+            free = self._free[resource] = FreeIds(healthy, self.know(resource))
+        self.know(resource)
+        return free
 
     def release(self, pods: Iterable[PodUID]) -> None:
         """Drop the records of these pods and count anew."""
@@ -132,6 +145,7 @@ class Books:
         """
         resources = dict.fromkeys(resource for _, _, resource in self._records)
         self.in_use = {resource: self._holders.ids(resource) for resource in resources}
+        self._free.clear()
         self.shared = {device_of for device_of in self.shared if len(self._holders.pods(*device_of)) > 1}
 
     def forgotten(self) -> frozenset[tuple[ResourceName, DeviceID]]:

@@ -7,12 +7,14 @@ what it knew of devices stays known (DM-97).
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 from attrs import define, field
 
 from kubelet_sim.core.affinity import Split, partition
 from kubelet_sim.core.effects import CallGetPreferredAllocation, Walk, ask
 from kubelet_sim.core.endpoint import live_client
+from kubelet_sim.core.free import FreeIds
 from kubelet_sim.core.go_text import quoted
 from kubelet_sim.core.running import ran_at_start
 from kubelet_sim.core.state import Context
@@ -30,14 +32,19 @@ class _Taking:
     _resource: ResourceName
     needed: int
     taken: list[DeviceID] = field(factory=list)
+    free: FreeIds | None = None
+    """What was free when the choice began, less what is taken; a plugin's answer finds it so, whatever came between."""
 
     def take(self, ids: Collection[DeviceID], rule: str) -> None:
         """As many as are still needed, of those not taken yet. Taking none makes the name known all the same (DM-83)."""
         books = self._context.state.books
         books.know(self._resource)
-        wanted = self._context.order.arrange(rule, frozenset(ids).difference(self.taken))[: self.needed]
+        left = ids if ids is self.free else frozenset(ids).difference(self.taken)
+        wanted = self._context.order.arrange(rule, left)[: self.needed]
         for device in wanted:
             books.take(self._resource, device)
+            if self.free is not None:
+                self.free.take(device)
         self.taken.extend(wanted)
         self.needed -= len(wanted)
 
@@ -110,22 +117,22 @@ def _taking_free_ones(
     Rules: DM-90, DM-92, DM-95, DM-198, TM-63, TM-66, TM-67
     """
     state, required = context.state, container.limits[resource].value
-    available = frozenset(state.healthy[resource] - state.books.know(resource))
+    available = taking.free = state.books.free(resource, state.healthy[resource])
     if len(available) < taking.needed:
         requested = f"Requested: {taking.needed}, Available: {len(available)}"
         raise AllocationFailed(f"requested number of devices unavailable for {resource}. {requested}", rule="DM-90")
+    available_count = len(available)
     affinity = state.affinities.of(pod.uid, container.name).mask
     split = _split(context, resource, available, affinity)
+    told = _told(split, available_count)
     if taking.needed < len(split.aligned):
-        offered = split.aligned.union(taking.taken)
-        preferred = yield from _asking_preference(context, resource, offered, taking, required)
+        preferred = yield from _asking_preference(context, resource, split.aligned, taking, required)
         taking.take(preferred & split.aligned, "DM-92")
         taking.take(split.aligned, "DM-92")
     else:
         taking.take(split.aligned, "DM-92")
         if taking.needed:
-            offered = available.union(taking.taken)
-            preferred = yield from _asking_preference(context, resource, offered, taking, required)
+            preferred = yield from _asking_preference(context, resource, available, taking, required)
             taking.take(preferred & available, "DM-92")
             taking.take(split.unaligned, "DM-92")
             taking.take(split.no_affinity, "DM-92")
@@ -134,7 +141,7 @@ def _taking_free_ones(
         pod,
         container,
         "DM-90 DM-91 DM-92",
-        f"gets {required} of {resource}: {_told(split, available)}",
+        f"gets {required} of {resource}: {told}",
         taking,
     )
     if taking.needed:
@@ -143,7 +150,7 @@ def _taking_free_ones(
 
 
 def _asking_preference(
-    context: Context, resource: ResourceName, available: frozenset[DeviceID], taking: _Taking, size: int
+    context: Context, resource: ResourceName, free: AbstractSet[DeviceID], taking: _Taking, size: int
 ) -> Walk[frozenset[DeviceID]]:
     """What the plugin would rather have, as a set; nothing if it is not to be asked. Its error is the pod's end.
 
@@ -157,7 +164,7 @@ def _asking_preference(
         raise AllocationFailed(f"endpoint not found in cache for a registered resource: {resource}", rule="DM-93")
     if endpoint.options is None or not endpoint.options.get_preferred_allocation_available:
         return frozenset()
-    arrange = context.order.arrange
+    arrange, available = context.order.arrange, frozenset(free).union(taking.taken)
     available_ids, must_include = tuple(arrange("DM-94", available)), tuple(arrange("DM-94", taking.taken))
     try:
         call = CallGetPreferredAllocation(live_client(endpoint), available_ids, must_include, size)
@@ -179,7 +186,7 @@ def _asking_preference(
     return frozenset(answer)
 
 
-def _split(context: Context, resource: ResourceName, available: frozenset[DeviceID], affinity: Mask | None) -> Split:
+def _split(context: Context, resource: ResourceName, available: AbstractSet[DeviceID], affinity: Mask | None) -> Split:
     """The split by affinity; before 1.23 each device was filed under one of its nodes, in an open order.
 
     Rules: DM-91, DM-166, DM-169
@@ -191,9 +198,9 @@ def _split(context: Context, resource: ResourceName, available: frozenset[Device
     return partition(available, listed, affinity, filed=context.order.arrange("DM-166", {*nodes, NO_NUMA_NODE}))
 
 
-def _told(split: Split, available: frozenset[DeviceID]) -> str:
-    if len(split.no_affinity) == len(available):
-        return f"{len(available)} free, none bound to the affinity"
+def _told(split: Split, available_count: int) -> str:
+    if len(split.no_affinity) == available_count:
+        return f"{available_count} free, none bound to the affinity"
     parts = len(split.aligned), len(split.unaligned), len(split.no_affinity)
     return "{} free and aligned, {} unaligned, {} without affinity".format(*parts)
 

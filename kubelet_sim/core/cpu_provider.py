@@ -13,7 +13,7 @@ from math import ceil
 from attrs import define, field
 
 from kubelet_sim.core.effects import Walk
-from kubelet_sim.core.predicate import effective_amounts
+from kubelet_sim.core.requests import effective_amounts
 from kubelet_sim.core.state import Context
 from kubelet_sim.core.topology.hints import Hint, HintsByResource
 from kubelet_sim.core.topology.masks import Mask, subsets, width

@@ -9,8 +9,8 @@ from math import ceil
 from attrs import frozen
 
 from kubelet_sim.core.affinity import has_topology
-from kubelet_sim.core.predicate import effective_amounts
 from kubelet_sim.core.reclaim import reclaim
+from kubelet_sim.core.requests import effective_amounts
 from kubelet_sim.core.state import Context
 from kubelet_sim.core.topology.hints import Hint, HintsByResource
 from kubelet_sim.core.topology.masks import Mask, subsets, touching, width

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from kubelet_sim.transcript import Decision
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Order(Protocol):
@@ -17,11 +19,21 @@ class Order(Protocol):
         """All items, once each, in the order to use. `rule` names the place that leaves it open."""
 
 
+class Ascending(ABC, Generic[T_co]):
+    """A collection that is in order already."""
+
+    @abstractmethod
+    def ascending(self) -> Sequence[T_co]:
+        """Its items; nobody else may change them while they are used."""
+
+
 class Sorted:
     """The order that is the same every time."""
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:  # noqa: ARG002 - every place is treated alike
         """Ascending: every place that leaves the order open is one of texts or of tuples of texts."""
+        if isinstance(items, Ascending):
+            return items.ascending()
         comparable: Iterable[Any] = items
         ordered: list[T] = sorted(comparable)
         return ordered

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from fractions import Fraction
-from math import ceil
+from collections.abc import Collection, Iterator
 
 from attrs import evolve
 
+from kubelet_sim.core.requests import counted, requested
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
 from kubelet_sim.model.ids import PodUID
-from kubelet_sim.model.pod import Container, ContainerKind, Pod
-from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.profiles import Profile
-
-_Amounts = dict[str, int]
 
 
 def fits(context: Context, pod: Pod) -> Admission:
@@ -31,10 +26,10 @@ def fits(context: Context, pod: Pod) -> Admission:
     """
     allocatable = _allocatable(context, pod.uid)
     wanted = requested(_without_dropped(context.profile, pod, allocatable))
-    others = [other for uid, other in context.state.active_pods.items() if uid != pod.uid]
-    used = _used(others)
-    if len(others) + 1 > allocatable.get("pods", 0):
-        return _shortage("pods", 1, len(others), allocatable.get("pods", 0))
+    active = context.state.active_pods
+    other_count, used = len(active.keys() - {pod.uid}), active.requested_besides(pod.uid)
+    if other_count + 1 > allocatable.get("pods", 0):
+        return _shortage("pods", 1, other_count, allocatable.get("pods", 0))
     for name in _in_order(context, wanted):
         room = allocatable.get(name, 0) - used.get(name, 0)
         if wanted[name] > room:
@@ -50,15 +45,15 @@ def _without_dropped(profile: Profile, pod: Pod, listed: Collection[str]) -> Pod
             return False
         return not is_dropped or name in listed or not is_extended_resource_name(name)
 
-    def counted(container: Container, *, is_dropped: bool) -> Container:
+    def without(container: Container, *, is_dropped: bool) -> Container:
         kept = {name: q for name, q in container.requests.items() if counts(container, name, is_dropped=is_dropped)}
         return evolve(container, requests=kept)
 
     for_init = profile.unlisted_resources_dropped_for_init
     return evolve(
         pod,
-        init_containers=tuple(counted(container, is_dropped=for_init) for container in pod.init_containers),
-        containers=tuple(counted(container, is_dropped=True) for container in pod.containers),
+        init_containers=tuple(without(container, is_dropped=for_init) for container in pod.init_containers),
+        containers=tuple(without(container, is_dropped=True) for container in pod.containers),
     )
 
 
@@ -67,68 +62,18 @@ def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
     return Rejected(f"OutOf{name}", text)
 
 
-def _allocatable(context: Context, uid: PodUID) -> _Amounts:
+def _allocatable(context: Context, uid: PodUID) -> dict[str, int]:
     """The node's, in a copy; raised to what is in use if the pod holds devices. Rules: DM-80"""
     books = context.state.books
-    amounts = {name: _rounded(name, quantity.amount) for name, quantity in context.state.node.allocatable.items()}
+    amounts = {name: counted(name, quantity.amount) for name, quantity in context.state.node.allocatable.items()}
     if uid in books.pods():
         for resource, devices in books.in_use.items():
             amounts[resource] = max(amounts.get(resource, 0), len(devices))
     return amounts
 
 
-def _in_order(context: Context, wanted: _Amounts) -> Iterator[str]:
+def _in_order(context: Context, wanted: dict[str, int]) -> Iterator[str]:
     """First the node's own resources, then the others in any order. Only the first shortage is told. Rules: DM-80"""
     own = ("cpu", "memory", "ephemeral-storage")
     yield from (name for name in own if wanted.get(name))
     yield from context.order.arrange("DM-80", (n for n in wanted if n not in own and n != "pods" and wanted[n]))
-
-
-def _used(pods: list[Pod]) -> _Amounts:
-    total: Counter[str] = Counter()
-    for pod in pods:
-        total.update(requested(pod))
-    return total
-
-
-def requested(pod: Pod) -> _Amounts:
-    """What a pod asks of the node, its overhead included; summed exactly, then rounded up. In thousandths for cpu."""
-    total = effective_amounts(pod, lambda container: container.requests)
-    _add(total, pod.overhead)
-    return {name: _rounded(name, amount) for name, amount in total.items()}
-
-
-def effective_amounts(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> dict[str, Fraction]:
-    """What a pod needs at once: its app containers and sidecars together, or more if an init container needs more.
-
-    An init container runs beside the sidecars started before it.
-
-    Rules: DM-119, TM-54
-    """
-    running: dict[str, Fraction] = {}
-    most: dict[str, Fraction] = {}
-    for container in pod.init_containers:
-        if container.kind is ContainerKind.SIDECAR:
-            _add(running, of(container))
-        else:
-            beside = dict(running)
-            _add(beside, of(container))
-            _raise_to(most, beside)
-    for container in pod.containers:
-        _add(running, of(container))
-    _raise_to(most, running)
-    return most
-
-
-def _rounded(name: str, amount: Fraction) -> int:
-    return ceil(amount * 1000) if name == "cpu" else ceil(amount)
-
-
-def _add(total: dict[str, Fraction], amounts: Mapping[str, Quantity]) -> None:
-    for name, quantity in amounts.items():
-        total[name] = total.get(name, Fraction(0)) + quantity.amount
-
-
-def _raise_to(most: dict[str, Fraction], amounts: Mapping[str, Fraction]) -> None:
-    for name, amount in amounts.items():
-        most[name] = max(most.get(name, amount), amount)

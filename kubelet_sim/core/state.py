@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from attrs import define, field
 
+from kubelet_sim.core.active_pods import ActivePods
 from kubelet_sim.core.arranged import Arranged
 from kubelet_sim.core.books import Books
 from kubelet_sim.core.endpoint import Endpoint
@@ -23,7 +24,6 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
 from kubelet_sim.model.plugin import PluginSocket
-from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import Decision, Json, Level
@@ -48,7 +48,7 @@ class State:
     devices: dict[ResourceName, dict[DeviceID, Device]] = field(factory=dict)
     """The last message of each resource; stays when the plugin goes. Rules: DM-44, DM-51"""
     books: Books = field(factory=Books)
-    active_pods: dict[PodUID, Pod] = field(factory=dict)
+    active_pods: ActivePods = field(factory=ActivePods)
     """Pods whose devices are safe from reclaim, the pod in admission included. Rules: DM-116, DM-117"""
     running_at_start: frozenset[tuple[PodUID, ContainerName]] = frozenset()
     """What the runtime reported running when this kubelet started; never refreshed. Rules: DM-7, DM-110"""

@@ -87,7 +87,7 @@ class PodResourcesApi:
     def _known(self) -> Iterable[Pod]:
         """Every pod, whatever became of it, in the order in which they came. Rules: PR-12"""
         pods = {known.pod.uid: known.pod for known in self._pods}
-        return (pods | self._kubelet.state.active_pods).values()
+        return {**pods, **self._kubelet.state.active_pods}.values()
 
     def _active(self) -> Iterable[Pod]:
         """Those that count: admitted, being admitted, or waiting for it. Rules: PR-12, DM-116
@@ -95,7 +95,7 @@ class PodResourcesApi:
         The device manager's own list, by which it frees devices, is without pods whose admission has not begun.
         """
         waiting = {known.pod.uid: known.pod for known in self._pods if not known.is_terminal}
-        return (waiting | self._kubelet.state.active_pods).values()
+        return {**waiting, **self._kubelet.state.active_pods}.values()
 
     def _say_rejected(self) -> None:
         text = "a pod resources call is refused: the bucket of its rate limit, filled by the node's clock, is empty"

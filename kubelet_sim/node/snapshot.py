@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kubelet_sim.core.endpoint import EndpointState, state_of
 from kubelet_sim.core.health import health_of
-from kubelet_sim.core.predicate import effective_amounts
+from kubelet_sim.core.requests import effective_amounts
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Container, Pod

@@ -38,7 +38,7 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, PodActivated, StatusRoundDue, StreamEnded
 from kubelet_sim.core.merge import merged
-from kubelet_sim.core.predicate import requested
+from kubelet_sim.core.requests import requested
 from kubelet_sim.core.topology.settings import TopologySettings
 from kubelet_sim.errors import (
     CheckpointNotWritten,

@@ -189,7 +189,8 @@ def _as_bag(hints: Sequence[Hint] | None) -> list[tuple[bool, int]] | None:
 def test_filtering(filter_by_affinity: dict[str, Any]) -> None:
     """Available devices fall into the kubelet's three pools. Rules: DM-91, TM-64, TM-65"""
     listed = {DeviceID(each["id"]): _device(each) for each in filter_by_affinity["devices"]}
-    split = partition(map(DeviceID, filter_by_affinity["available"]), listed, _mask(filter_by_affinity["affinity"]))
+    available = frozenset(map(DeviceID, filter_by_affinity["available"]))
+    split = partition(available, listed, _mask(filter_by_affinity["affinity"]))
     assert sorted(split.aligned) == filter_by_affinity["aligned"]
     assert sorted(split.unaligned) == filter_by_affinity["unaligned"]
     assert sorted(split.no_affinity) == filter_by_affinity["no_affinity"]

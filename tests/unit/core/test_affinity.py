@@ -23,7 +23,7 @@ LISTED = {device.id: device for device in DEVICES}
 
 
 def _split(mask: int | None, *, listed: dict[DeviceID, Device] = LISTED) -> tuple[set[str], set[str], set[str]]:
-    split = partition(LISTED, listed, mask)
+    split = partition(LISTED.keys(), listed, mask)
     return set(split.aligned), set(split.unaligned), set(split.no_affinity)
 
 

@@ -4,7 +4,8 @@ import pytest
 from attrs import evolve
 
 from kubelet_sim.core.facts import PodActivated
-from kubelet_sim.core.predicate import fits, requested
+from kubelet_sim.core.predicate import fits
+from kubelet_sim.core.requests import requested
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
 from kubelet_sim.model.ids import DeviceID, PodUID
 from kubelet_sim.model.node import NodeObject
