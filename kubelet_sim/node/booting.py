@@ -15,8 +15,8 @@ from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
-from kubelet_sim.node.http_endpoint import HttpAddress, HttpEndpoint
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
+from kubelet_sim.node.http_endpoint import HttpAddress, HttpEndpoint
 from kubelet_sim.node.inodes import given_back
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
