@@ -41,20 +41,22 @@ class RecordingOrder:
 class RecordedOrder:
     """Picks what was picked then; sorted where nothing was recorded."""
 
-    _picks: deque[Json]
+    _picks: deque[tuple[int, Json]]
+    """With the kubelet process of each."""
+    _process: int = 0
     _count: int = 0
 
-    def begin(self) -> None:
+    def begin(self, process: int) -> None:
         """A kubelet process begins: it counts anew."""
-        self._count = 0
+        self._process, self._count = process, 0
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
         """Raises `UsageError` if what is to be arranged is not what was arranged then."""
         self._count += 1
         whole = tuple(items)
-        if not self._picks or self._picks[0][1] != self._count:
+        if not self._picks or (self._picks[0][0], self._picks[0][1][1]) != (self._process, self._count):
             return _SORTED.arrange(rule, whole)
-        known, _, *picked = self._picks.popleft()
+        _, (known, _, *picked) = self._picks.popleft()
         by_name = {_name(item): item for item in whole}
         names = [_name(item) for item in picked]
         if known != rule or Counter(names) != Counter(map(_name, whole)):

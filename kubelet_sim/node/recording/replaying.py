@@ -52,7 +52,7 @@ def replay(lines: Iterable[str]) -> Replayed:
     text = iter(lines)
     header = read_header(text)
     records = tuple(read_lines(text))
-    picks = deque(line.value for line in records if line.record.kind == "pick")
+    picks = deque((line.record.incarnation, line.value) for line in records if line.record.kind == "pick")
     run = _Replay(header, RecordedOrder(picks))
     for line in records:
         run.take(line)
@@ -101,7 +101,7 @@ class _Replay:
 
     def _process(self, line: Line) -> None:
         self._nothing_left(line)
-        self._order.begin()
+        self._order.begin(line.record.incarnation)
         self._alignment = self._alignment or self._header.alignment
         self._manager = DeviceManager(
             self._header.profile,
