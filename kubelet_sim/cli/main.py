@@ -19,7 +19,8 @@ from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
 from kubelet_sim.cli.node import advance, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
-from kubelet_sim.cli.pods import apply, delete, wait
+from kubelet_sim.cli.podresources import podresources
+from kubelet_sim.cli.pods import apply, container_spec, delete, wait
 from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
@@ -65,6 +66,7 @@ for _command in (
     container_spec,
     bundle,
     exec_check,
+    podresources,
     delete,
     exit_,
     restart,

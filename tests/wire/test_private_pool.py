@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -15,23 +16,27 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.wire.pb import deviceplugin_v1beta1_pb2 as ours
+from kubelet_sim.wire.pb import podresources_v1_pb2 as v1
+from kubelet_sim.wire.pb import podresources_v1alpha1_pb2 as v1alpha1
 from kubelet_sim.wire.pb._pool import POOL
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
 from tests.wire.helpers import Context, ScriptedPlugin, channel, run, serving, soon
+from tests.wire.test_pod_resources import PODS, Pods
 
 
-def second_copy() -> dict[str, type[Message]]:
+def second_copy(module: Any = ours, service: str = "Registration") -> dict[str, type[Message]]:
     """The same messages in protobuf's default pool, as a plugin author's `api_pb2` registers them, unless one has."""
     pool = descriptor_pool.Default()
+    package = module.DESCRIPTOR.package
     try:
-        file = pool.FindFileContainingSymbol("v1beta1.Registration")
+        file = pool.FindFileContainingSymbol(f"{package}.{service}")
     except KeyError:
         proto = descriptor_pb2.FileDescriptorProto()
-        ours.DESCRIPTOR.CopyToProto(proto)
-        proto.name = "api.proto"
+        module.DESCRIPTOR.CopyToProto(proto)
+        proto.name = f"{package}/api.proto"
         pool.AddSerializedFile(proto.SerializeToString())
-        file = pool.FindFileByName("api.proto")
+        file = pool.FindFileByName(proto.name)
     return {name: message_factory.GetMessageClass(found) for name, found in file.message_types_by_name.items()}
 
 
@@ -40,13 +45,15 @@ def test_the_default_pool_does_not_know_our_messages() -> None:
     script = (
         "from google.protobuf import descriptor_pool\n"
         "import kubelet_sim.wire.messages, kubelet_sim.wire.plugin_client, kubelet_sim.wire.registration_server\n"
-        "try:\n"
-        "    descriptor_pool.Default().FindMessageTypeByName('v1beta1.Device')\n"
-        "except KeyError:\n"
-        "    print('free')\n"
+        "import kubelet_sim.wire.pod_resources_client, kubelet_sim.wire.pod_resources_server\n"
+        "for name in ('v1beta1.Device', 'v1.PodResources', 'v1alpha1.PodResources'):\n"
+        "    try:\n"
+        "        descriptor_pool.Default().FindMessageTypeByName(name)\n"
+        "    except KeyError:\n"
+        "        print('free')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
-    assert (done.stdout, done.stderr) == ("free\n", "")
+    assert (done.stdout, done.stderr) == ("free\nfree\nfree\n", "")
     assert POOL.FindMessageTypeByName("v1beta1.Device") is ours.Device.DESCRIPTOR
 
 
@@ -54,11 +61,15 @@ def test_the_default_pool_does_not_know_our_messages() -> None:
 def test_a_second_copy_loads_in_either_order(implementation: str) -> None:
     """Ours before theirs, and with either implementation of protobuf: both work, and neither is the other's."""
     script = (
-        "from tests.wire.test_private_pool import ours, second_copy\n"
+        "from tests.wire.test_private_pool import ours, second_copy, v1, v1alpha1\n"
         "theirs = second_copy()\n"
         "data = theirs['Device'](ID='a').SerializeToString()\n"
         "print(ours.Device.FromString(data).ID, type(theirs['Device'].FromString(data)) is ours.Device)\n"
         "print(theirs['ContainerAllocateResponse'](envs={'k': 'v'}).envs['k'])\n"
+        "for module in (v1, v1alpha1):\n"
+        "    theirs = second_copy(module, 'PodResourcesLister')\n"
+        "    data = theirs['PodResources'](name='n').SerializeToString()\n"
+        "    print(module.PodResources.FromString(data).name, theirs['PodResources'] is module.PodResources)\n"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
@@ -69,7 +80,7 @@ def test_a_second_copy_loads_in_either_order(implementation: str) -> None:
         cwd=Path(__file__).parents[2],
         env={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation},
     )
-    assert (done.stdout, done.stderr) == ("a False\nv\n", "")
+    assert (done.stdout, done.stderr) == ("a False\nv\nn False\nn False\n", "")
 
 
 def test_both_copies_talk_in_one_process() -> None:
@@ -101,5 +112,26 @@ def test_both_copies_talk_in_one_process() -> None:
             await connection.close()
         await server.stop()
         assert registered.get_nowait() == Registration("v1beta1", "p.sock", ResourceName("a.b/c"))
+
+    run(body)
+
+
+@pytest.mark.parametrize("module", [v1, v1alpha1], ids=["v1", "v1alpha1"])
+def test_an_exporter_with_messages_of_its_own_reads_ours(module: Any) -> None:
+    """A monitoring agent in our process asks our server with its own copy of the API. Rules: PR-8, PR-9"""
+    theirs = second_copy(module, "PodResourcesLister")
+
+    async def body(directory: Path) -> None:
+        server = Pods().server()
+        await server.listen(directory / "kubelet.sock")
+        async with channel(directory / "kubelet.sock") as opened:
+            method: grpc.aio.UnaryUnaryMultiCallable[Message, Any] = opened.unary_unary(
+                f"/{module.DESCRIPTOR.package}.PodResourcesLister/List",
+                request_serializer=theirs["ListPodResourcesRequest"].SerializeToString,
+                response_deserializer=theirs["ListPodResourcesResponse"].FromString,
+            )
+            answer = await soon(method(theirs["ListPodResourcesRequest"]()))
+        await server.stop()
+        assert [pod.name for pod in answer.pod_resources] == [pod.name for pod in PODS]
 
     run(body)
