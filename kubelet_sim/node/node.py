@@ -416,6 +416,14 @@ class Node:
         known = self._main_loop.pods.find(name, namespace)
         return pod_object(known, self._runtime, self._statuses.of(known.pod))
 
+    def recall(self, pod: Pod, phase: str) -> None:
+        """Let a pod be known that ended before, as when the API server lists it; nothing is done for it. Rules: DM-73"""
+        self._main_loop.pods.recall(pod, phase)
+
+    def forget(self, uid: PodUID) -> None:
+        """Let a recalled pod be gone from its source. Rules: DM-116"""
+        self._main_loop.pods.drop(uid)
+
     def knows(self, uid: PodUID) -> bool:
         """Whether there is a pod of that uid, whatever its phase."""
         return self._main_loop.pods.get(uid) is not None

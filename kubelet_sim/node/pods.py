@@ -88,6 +88,10 @@ class PodTable:
         self._pods[pod.uid] = KnownPod(pod, created_at_s=at_s)
         return self._pods[pod.uid]
 
+    def recall(self, pod: Pod, phase: str) -> None:
+        """Know a pod that is over, whatever is known of others of its name: a source may tell of it at any time."""
+        self._pods[pod.uid] = KnownPod(pod, phase)
+
     def find(self, name: str, namespace: str = "default") -> KnownPod:
         """Raises `UsageError` if there is none of that name."""
         for known in self._pods.values():

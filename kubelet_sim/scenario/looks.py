@@ -11,6 +11,7 @@ from kubelet_sim.errors import PreparationFailed
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.pod_resources import AllocatableResources, DeviceEntry, PodResources
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.model.response import ContainerSpec
@@ -77,3 +78,24 @@ def healths(state: State) -> dict[str, dict[str, list[str]]]:
         "healthy": {resource: sorted(ids) for resource, ids in state.healthy.items()},
         "unhealthy": {resource: sorted(ids) for resource, ids in state.unhealthy.items()},
     }
+
+
+def pods_with_resources(pods: Iterable[PodResources]) -> dict[str, Any]:
+    """What the pod resources API lists. Rules: PR-14, PR-22"""
+    return {"pods": [pod_with_resources(pod) for pod in pods]}
+
+
+def pod_with_resources(pod: PodResources) -> dict[str, Any]:
+    """One pod with the devices of each container it shows."""
+    containers = {each.name: [_device_entry(entry) for entry in each.devices] for each in pod.containers}
+    return {"pod": f"{pod.namespace}/{pod.name}", "containers": containers}
+
+
+def allocatable(resources: AllocatableResources) -> dict[str, Any]:
+    """What the pod resources API says the node has to give."""
+    return {"devices": [_device_entry(entry) for entry in resources.devices]}
+
+
+def _device_entry(entry: DeviceEntry) -> list[str | int]:
+    """`[resource, id, NUMA node]`, without the node if the message has no topology. Rules: PR-10, PR-22"""
+    return [entry.resource, *entry.device_ids, *(entry.numa_nodes or ())]

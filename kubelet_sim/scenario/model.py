@@ -259,6 +259,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "admit": Verb({"pod": _pod}),
         "remove": Verb(_POD),
         "remove-if-active": Verb(_POD),
+        "finish": Verb(_POD),
         "reclaim": Verb(),
         "container": Verb(_IN_CONTAINER),
         "capacity": Verb(),
@@ -270,6 +271,10 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "status": Verb(_POD),
         "metrics": Verb({}, {"about": values.text}),
         "affinity": Verb(_IN_CONTAINER),
+        "podresources": Verb(
+            {"call": values.one_of(("list", "get", "allocatable"))},
+            {"api": values.one_of(("v1", "v1alpha1")), "pod": values.text, "namespace": values.text},
+        ),
         "calls": Verb(_PLUGIN, {"counts": values.truth}),
         "kill": Verb(),
         "start": Verb({}, _START),

@@ -7,10 +7,11 @@ from typing import Any
 
 from kubelet_sim.core.health import allocated_resources_status
 from kubelet_sim.core.topology.masks import nodes_of
-from kubelet_sim.errors import TransportError
+from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.pod_resources import ApiVersion
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
 from kubelet_sim.scenario import looks
@@ -20,6 +21,8 @@ from kubelet_sim.scenario.model import Story
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.watching import Bell
 from kubelet_sim.transcript import Record
+from kubelet_sim.wire.pod_resources_client import PodResourcesClient
+from kubelet_sim.wire.status import enum_name
 
 
 class Stage(Backstage):
@@ -109,12 +112,19 @@ class Stage(Backstage):
 
     async def _do_admit(self, pod: Pod) -> Any:
         self._pods[pod.uid] = pod
+        self._node.forget(pod.uid)
         verdict = await self._node.kubelet.admit(pod)
         if isinstance(verdict, Rejected):
+            self._node.recall(pod, "Failed")
             return {"admit": False, "reason": verdict.reason, "message": verdict.message}
         return {"admit": True, "reason": "", "message": ""}
 
     async def _do_remove(self, pod: str) -> None:
+        self._node.forget(PodUID(pod))
+        await self._node.kubelet.deactivate(PodUID(pod))
+
+    async def _do_finish(self, pod: str) -> None:
+        self._node.recall(self._known(pod), "Succeeded")
         await self._node.kubelet.deactivate(PodUID(pod))
 
     async def _do_remove_if_active(self, pod: str) -> None:
@@ -165,6 +175,20 @@ class Stage(Backstage):
         hint = self._node.kubelet.state.affinities.of(PodUID(pod), ContainerName(container))
         nodes = None if hint.mask is None else list(nodes_of(hint.mask))
         return {"nodes": nodes, "preferred": hint.is_preferred}
+
+    async def _do_podresources(
+        self, call: str, api: str = ApiVersion.V1.value, pod: str = "", namespace: str = "default"
+    ) -> Any:
+        async with PodResourcesClient(self._node.root.layout.pod_resources_socket) as client:
+            try:
+                match call:
+                    case "list":
+                        return looks.pods_with_resources(await client.list(ApiVersion(api)))
+                    case "get":
+                        return looks.pod_with_resources(await client.get(pod, namespace))
+                return looks.allocatable(await client.allocatable())
+            except RpcFailed as failure:
+                return {"code": enum_name(failure.code), "message": failure.description}
 
     async def _do_in_use(self) -> Any:
         return looks.in_use(self._node.kubelet.state)

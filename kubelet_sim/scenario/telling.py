@@ -124,6 +124,12 @@ def _entry(given: _Arguments) -> str:
     return f"Somebody makes the {given['kind']} {given['name']}{to}{beyond}"
 
 
+def _podresources(given: _Arguments) -> str:
+    method = {"list": "List", "get": "Get", "allocatable": "GetAllocatableResources"}[given["call"]]
+    of = f" of {given.get('namespace', 'default')}/{given.get('pod', '')}" if given["call"] == "get" else ""
+    return f"{method}{of} of the pod resources API {given.get('api', 'v1')}"
+
+
 _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "serve": lambda given: f"Plugin {given['plugin']} listens on its socket",
     "watch-serve": lambda given: (
@@ -152,6 +158,8 @@ _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "ready": lambda given: f"Pod sources become {'ready' if given['value'] else 'not ready'}",
     "admit": lambda given: _pod(given["pod"]),
     "remove": lambda given: f"Pod {given['pod']} is no longer active",
+    "finish": lambda given: f"Pod {given['pod']} ends by itself",
+    "podresources": _podresources,
     "remove-if-active": lambda given: f"Pod {given['pod']} is no longer active, if it was",
     "reclaim": lambda _: "Devices of pods that are gone are freed",
     "container": lambda given: f"Container {given['container']} of {given['pod']} is prepared",
