@@ -229,6 +229,11 @@ class SyncNode:
         return str(self.node.root.layout.registration_socket)
 
     @property
+    def pod_resources_socket(self) -> str:
+        """The path at which exporters ask the pod resources API. Rules: PR-1"""
+        return str(self.node.root.layout.pod_resources_socket)
+
+    @property
     def device_plugin_directory(self) -> str:
         """The directory in which plugins put their sockets."""
         return str(self.node.root.layout.device_plugins)

@@ -23,6 +23,7 @@ from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.static_pods import StaticPods
+from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, bench, device, pod, soon
@@ -380,3 +381,15 @@ def test_a_node_without_the_api_has_no_directory_for_it(short_root: Path) -> Non
             assert not (short_root / "pod-resources").exists()
 
     asyncio.run(asyncio.wait_for(whole(), 20))
+
+
+def test_a_node_in_another_thread_answers(short_root: Path) -> None:
+    """A test that has no loop finds the socket by the node's handle. Rules: PR-1"""
+    with SyncNode(NodeConfig(root=short_root)) as node:
+        node.admit(pod("idle", 0))
+
+        async def ask() -> tuple[PodResources, ...]:
+            async with PodResourcesClient(node.pod_resources_socket) as client:
+                return await client.list()
+
+        assert asyncio.run(asyncio.wait_for(ask(), 20)) == (shown("idle"),)
