@@ -427,12 +427,15 @@ def test_stop_cuts_calls_in_progress() -> None:
     """A caller that waits is let go, and so is its connection. Rules: PR-2"""
 
     async def body(directory: Path) -> None:
-        entered = asyncio.Event()
+        entered, cut = asyncio.Event(), asyncio.Event()
 
         class Slow(Pods):
             async def listed(self, _version: ApiVersion) -> Sequence[PodResources]:
                 entered.set()
-                await asyncio.Event().wait()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    cut.set()
                 return ()
 
         server = Slow().server()
@@ -443,6 +446,7 @@ def test_stop_cuts_calls_in_progress() -> None:
             await soon(server.stop())
             with pytest.raises((TransportError, RpcFailed)):
                 await soon(asking)
+        await soon(cut.wait())
 
     run(body)
 
@@ -451,11 +455,14 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
     """The client waits so long and no longer, and says for whom."""
 
     async def body(directory: Path) -> None:
-        released = asyncio.Event()
+        left = asyncio.Event()
 
         class Slow(Pods):
             async def listed(self, _version: ApiVersion) -> Sequence[PodResources]:
-                await released.wait()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    left.set()
                 return ()
 
         server = Slow().server()
@@ -463,7 +470,7 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
         async with PodResourcesClient(directory / "kubelet.sock", timeout_s=0.2) as client:
             with pytest.raises(TransportError, match=r"kubelet\.sock has not answered for 0\.2 s"):
                 await soon(client.list())
-        released.set()
+        await soon(left.wait())
         await server.stop()
 
     run(body)

@@ -19,7 +19,7 @@ class Handle:
 POLLER = Handle("<Handle PollerCompletionQueue._handle_events(<loop>)()>")
 
 
-def test_only_the_known_complaint_is_dropped() -> None:
+def test_only_the_known_complaints_are_dropped() -> None:
     """Other errors of the same callback, and the same error elsewhere, reach the handler that was there before."""
 
     async def body() -> list[str]:
@@ -33,8 +33,11 @@ def test_only_the_known_complaint_is_dropped() -> None:
         noise.hush(loop)
         noise.hush(loop)
         loop.call_exception_handler({"message": "known", "exception": BlockingIOError(), "handle": POLLER})
+        closed = RuntimeError("Event loop is closed")
+        loop.call_exception_handler({"message": "known, too", "exception": closed, "handle": POLLER})
         loop.call_exception_handler({"message": "other error", "exception": OSError(), "handle": POLLER})
+        loop.call_exception_handler({"message": "other text", "exception": RuntimeError("x"), "handle": POLLER})
         loop.call_exception_handler({"message": "other place", "exception": BlockingIOError()})
         return heard
 
-    assert asyncio.run(body()) == ["other error", "other place"]
+    assert asyncio.run(body()) == ["other error", "other text", "other place"]
