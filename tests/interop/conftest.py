@@ -66,6 +66,14 @@ def rdma_shared_device_plugin(go: str, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
+def pod_resources_client(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A client of the pod resources API with Kubernetes' own package, and a main of ours (see its folder)."""
+    program = tmp_path_factory.mktemp("go") / "pod-resources-client"
+    _build([go, "build", "-buildvcs=false", "-o", str(program), "."], HERE / "pod_resources_client")
+    return program
+
+
+@pytest.fixture(scope="session")
 def widget_plugin(cargo: str) -> Path:
     """The example of the Rust crate k8s-device-plugin-lib.
 
