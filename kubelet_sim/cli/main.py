@@ -20,7 +20,7 @@ from kubelet_sim.cli.node import advance, trace
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
 from kubelet_sim.cli.podresources import podresources
-from kubelet_sim.cli.pods import apply, container_spec, delete, wait
+from kubelet_sim.cli.pods import apply, delete, wait
 from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
