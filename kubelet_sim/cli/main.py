@@ -8,6 +8,7 @@ import sys
 import click
 
 from kubelet_sim import __version__
+from kubelet_sim.cli.call import call
 from kubelet_sim.cli.checkpoint import checkpoint
 from kubelet_sim.cli.completion import completion
 from kubelet_sim.cli.containers import bundle, container_spec, exec_check
@@ -76,6 +77,7 @@ for _command in (
     advance,
     trace,
     replay,
+    call,
     scenario,
     checkpoint,
     completion,
