@@ -393,3 +393,22 @@ def test_a_node_in_another_thread_answers(short_root: Path) -> None:
                 return await client.list()
 
         assert asyncio.run(asyncio.wait_for(ask(), 20)) == (shown("idle"),)
+
+
+def test_a_pod_that_has_ended_leaves_its_devices_to_the_next_list(on_bench: RunOnBench) -> None:
+    """It vanishes from v1; the older List shows it without what it held. Rules: PR-11, PR-12, PR-13, PR-31"""
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        await it.node.admit(evolve(pod("one"), restart_policy="Never"))
+        await it.node.wait_for(lambda now: now.pods[0].phase == "Running")
+        assert await listed(it) == (shown("one", "a"),)
+        it.node.exit_container("one", "main")
+        await it.node.wait_for(lambda now: now.pods[0].phase == "Succeeded")
+        assert not await is_found(it, "one")
+        assert it.node.kubelet.state.books.in_use == {RESOURCE: {"a"}}
+        assert await listed(it, V1ALPHA1) == (shown("one"),)
+        assert it.node.kubelet.state.books.in_use == {}
+        assert await listed(it) == ()
+
+    on_bench(body)
