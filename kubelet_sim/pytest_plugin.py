@@ -38,7 +38,10 @@ def manual_clock() -> ManualClock:
 
 @pytest.fixture
 def kubelet_sim_config() -> dict[str, Any]:
-    """The choices for nodes that `make_kubelet` starts, by the names of `NodeConfig`; override it to change them."""
+    """The choices for nodes that `make_kubelet` starts, by the names of `NodeConfig`; override it to change them.
+
+    Besides: `kubelet_version` (such as `"1.25"`) and `feature_gates` (such as `{"ResourceHealthStatus": True}`).
+    """
     return {}
 
 
@@ -52,6 +55,7 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
 
     from kubelet_sim.node.config import NodeConfig
     from kubelet_sim.node.sync import SyncNode
+    from kubelet_sim.profiles import V1_36, profile_of, with_gates
 
     with ExitStack() as stack:
 
@@ -59,7 +63,10 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
             *, clock: Any = None, calls: Any = None, order: Any = None, store: Any = None, **choices: Any
         ) -> SyncNode:
             chosen = {**kubelet_sim_config, **choices}
-            known = [each.name for each in fields(NodeConfig)]
+            version, gates = chosen.pop("kubelet_version", None), chosen.pop("feature_gates", {})
+            if version is not None or gates:
+                chosen["profile"] = with_gates(profile_of(version) if version else V1_36, gates)
+            known = [*(each.name for each in fields(NodeConfig)), "kubelet_version", "feature_gates"]
             if unknown := sorted(chosen.keys() - known):
                 pytest.fail(f"{', '.join(unknown)}: no choice for a node; there are: {', '.join(known)}", pytrace=False)
             if "root" not in chosen:

@@ -30,6 +30,7 @@ class KubeletChoices:
     topology_manager_scope: str | None
     topology_manager_policy_options: Mapping[str, str]
     cpu_manager_policy: str | None
+    feature_gates: Mapping[str, bool]
     plugin_watcher: bool | None = None
     http: str | None = None
 
@@ -95,6 +96,13 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="HOST:PORT",
                 help="Show metrics and healthz there. PORT alone is one of this machine; 0: any that is free.",
             ),
+            click.option(
+                "--feature-gates",
+                callback=_gates,
+                default="",
+                metavar="NAME=true|false,…",
+                help="Feature gates of the kubelet's release that concern devices, such as ResourceHealthStatus.",
+            ),
         ]
     ):
         command = option(command)
@@ -104,6 +112,8 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     """The node's configuration with the choices in it.
 
+    Gates that have nothing to do with devices may stand in the file, as they do on a node; the flag has to name known ones.
+
     Raises:
         UsageError: the file, the distances, the address or the settings cannot be; a setting is refused in the kubelet's words.
     """
@@ -112,6 +122,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     from kubelet_sim.core.topology.settings import TopologySettings, merger
     from kubelet_sim.manifests.kubelet_configuration import KubeletConfiguration
     from kubelet_sim.node.http_endpoint import HttpAddress
+    from kubelet_sim.profiles.gates import known_gates, with_gates, without_effect
 
     file = KubeletConfiguration() if choices.config is None else _read(choices.config)
     topology = TopologySettings(
@@ -127,6 +138,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     return Kubelet(
         evolve(
             node,
+            profile=with_gates(node.profile, {**known_gates(file.feature_gates), **choices.feature_gates}),
             topology=topology,
             numa=numa,
             exclusive_cpus=_cpus(node, len(numa)) if has_cpus else None,
@@ -134,7 +146,10 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
             http_address=http,
         ),
         Path(file.static_pod_path) if file.static_pod_path else None,
-        tuple(f"{choices.config}: {name} has no effect here" for name in file.without_effect),
+        (
+            *(f"{choices.config}: {name} has no effect here" for name in file.without_effect),
+            *(f"--feature-gates: {name} has no effect here" for name in without_effect(choices.feature_gates)),
+        ),
     )
 
 
@@ -182,3 +197,13 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, value: str) -> 
             raise click.BadParameter(f"{part!r} is no NAME=VALUE")
         pairs[name.strip()] = setting.strip()
     return pairs
+
+
+def _gates(context: click.Context, parameter: click.Parameter, value: str) -> Mapping[str, bool]:
+    truths = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+    gates = {}
+    for name, setting in _pairs(context, parameter, value).items():
+        if setting.lower() not in truths:
+            raise click.BadParameter(f"invalid value of {name}={setting}: neither true nor false")
+        gates[name] = truths[setting.lower()]
+    return gates

@@ -26,6 +26,7 @@ from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
 from kubelet_sim.cli.standin import plugin
+from kubelet_sim.cli.versions import versions
 
 PROGRAM = "kubelet-sim"
 
@@ -80,6 +81,7 @@ for _command in (
     call,
     scenario,
     checkpoint,
+    versions,
     completion,
 ):
     cli.add_command(_command)

@@ -30,7 +30,11 @@ from kubelet_sim.cli.text import escape_terminal
     help="How kubelet.sock comes into being: as the kubelet does it, or such that a plugin can dial at once.",
 )
 @click.option(
-    "--kubelet-version", default="1.36", show_default=True, metavar="VERSION", help="Which kubelet it behaves like."
+    "--kubelet-version",
+    default="1.36",
+    show_default=True,
+    metavar="VERSION",
+    help="Which kubelet it behaves like, see `kubelet-sim versions`.",
 )
 @click.option(
     "--ready-file",

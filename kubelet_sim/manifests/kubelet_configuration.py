@@ -11,6 +11,7 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests.cursor import Cursor
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.manifests.errors import quoted
+from kubelet_sim.profiles.gates import without_effect as gates_without_effect
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -40,8 +41,9 @@ class KubeletConfiguration:
     cpu_manager_policy: str = ""
     static_pod_path: str = ""
     feature_gates: Mapping[str, bool] = field(default=_NO_GATES, hash=False)
+    """As they stand there: whether a kubelet has them, and lets them be turned, is its release's business."""
     without_effect: tuple[str, ...] = ()
-    """Fields of the file that change nothing here, sorted; feature gates as `featureGates.NAME`."""
+    """Fields of the file that change nothing here, sorted; such feature gates, behind them, as `featureGates.NAME`."""
 
 
 def read_kubelet_configuration(text: str, source: str) -> KubeletConfiguration:
@@ -73,7 +75,7 @@ def read_kubelet_configuration(text: str, source: str) -> KubeletConfiguration:
         cpu_manager_policy=_choice(top["cpuManagerPolicy"], "--cpu-manager-policy", CPU_POLICIES),
         static_pod_path=top["staticPodPath"].text(),
         feature_gates=gates,
-        without_effect=(*unread, *(f"featureGates.{name}" for name in sorted(gates))),
+        without_effect=(*unread, *(f"featureGates.{name}" for name in gates_without_effect(gates))),
     )
 
 

@@ -153,6 +153,11 @@ def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
     return evolve(profile, **switches)
 
 
+def known_gates(gates: Mapping[str, bool]) -> dict[str, bool]:
+    """Those among them that some release has and that concern devices, in their order."""
+    return {name: is_on for name, is_on in gates.items() if name in GATES or name in _ALL}
+
+
 def without_effect(gates: Mapping[str, bool]) -> tuple[str, ...]:
     """The names among them that change nothing of what kubelet-sim follows, sorted; unknown ones included."""
     return tuple(sorted(name for name in gates if name not in _ALL and not _moves_something(name)))

@@ -17,6 +17,7 @@ from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.profiles import V1_36, Profile, profile_of, with_gates
 from kubelet_sim.rules import RULES
 from kubelet_sim.scenario import values
 from kubelet_sim.scenario.order import Choices, read_choices
@@ -40,6 +41,8 @@ class NodeSpec:
     scope: str = "container"
     options: Mapping[str, Any] = field(default=_NOTHING, hash=False)
     """Topology manager policy options."""
+    profile: Profile = V1_36
+    """The kubelet's release, with its feature gates."""
 
     @property
     def machine(self) -> tuple[NumaNodeInfo, ...]:
@@ -161,9 +164,20 @@ def _node(source: object) -> NodeSpec:
         given.take("policy", values.one_of(POLICIES), "none"),
         given.take("scope", values.one_of(SCOPES), "container"),
         given.take("options", _any_mapping, _NOTHING),
+        with_gates(given.take("version", _release, V1_36), given.take("gates", _truths, {})),
     )
     given.end()
     return node
+
+
+def _release(source: object) -> Profile:
+    if isinstance(source, float):
+        raise UsageError(f"expected text, not {source!r}: put the version in quotes")
+    return profile_of(values.text(source))
+
+
+def _truths(source: object) -> Mapping[str, bool]:
+    return {name: values.truth(value) for name, value in values.mapping(source).items()}
 
 
 def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:

@@ -110,6 +110,7 @@ async def stage_of(
     clock, bell, order = ManualClock(), Bell(), Following()
     config = NodeConfig(
         root=root,
+        profile=story.node.profile,
         numa=story.node.machine,
         topology=story.node.topology,
         profile=profile,

@@ -1,0 +1,112 @@
+"""The command `versions`: which kubelet releases there are, and how two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.options import debug, output_option
+
+if TYPE_CHECKING:
+    from kubelet_sim.profiles import Profile
+    from kubelet_sim.profiles.words import Moved
+
+
+@click.group(invoke_without_command=True)
+@output_option("table", "json", "yaml")
+@debug
+@click.pass_context
+def versions(ctx: click.Context, output: str) -> None:
+    """Show the kubelet releases that `run --kubelet-version` takes.
+
+    Each stands for one patch release, x where nobody wrote down which; feature gates are at their defaults. The last column
+    has the switches that differ from the release before: `versions diff` says what they mean.
+
+    \b
+    Example: kubelet-sim versions -o yaml
+    """  # noqa: D301
+    if ctx.invoked_subcommand is not None:
+        return
+    from kubelet_sim.cli.render import machine_text, table_text
+    from kubelet_sim.profiles import RELEASES
+
+    releases = list(RELEASES.values())
+    if output != "table":
+        click.echo(machine_text([_document(profile) for profile in releases], output))
+        return
+    rows = []
+    for before, profile in zip([None, *releases], releases, strict=False):
+        changed = "" if before is None else ", ".join(_short(each) for each in _moved(before, profile))
+        rows.append((profile.version, profile.stands_for, "yes" if profile.was_read else "no", changed))
+    click.echo(table_text(("VERSION", "STANDS FOR", "READ", "DIFFERS FROM THE ONE BEFORE"), rows))
+
+
+@versions.command()
+@click.argument("before")
+@click.argument("after")
+@output_option("text", "json", "yaml")
+@debug
+def diff(before: str, after: str, output: str) -> None:
+    """Say what somebody notices who goes from the kubelet BEFORE to the kubelet AFTER.
+
+    One line for each switch that moves, with the rules that it is about.
+
+    \b
+    Example: kubelet-sim versions diff 1.24 1.25
+    """  # noqa: D301
+    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.profiles import profile_of
+
+    older, newer = profile_of(before), profile_of(after)
+    found = _moved(older, newer)
+    if output != "text":
+        click.echo(machine_text([_moved_document(each) for each in found], output))
+        return
+    if not found:
+        click.echo(f"{older.version} and {newer.version} do not differ in anything that kubelet-sim follows.")
+    for each in found:
+        click.echo(f"{each.text} [{' '.join(each.switch.rules)}]")
+
+
+def _moved(before: Profile, after: Profile) -> tuple[Moved, ...]:
+    from kubelet_sim.profiles.words import moved
+
+    return moved(before, after)
+
+
+def _short(moved: Moved) -> str:
+    from kubelet_sim.profiles.words import value_text
+
+    return f"{moved.switch.name}: {value_text(moved.after)}"
+
+
+def _document(profile: Profile) -> Mapping[str, Any]:
+    from kubelet_sim.profiles.gates import gates_of
+    from kubelet_sim.profiles.words import SWITCHES
+
+    return {
+        "version": profile.version,
+        "stands_for": profile.stands_for,
+        "was_read": profile.was_read,
+        "switches": {name: _plain(getattr(profile, name)) for name in SWITCHES},
+        "feature_gates": {
+            name: {"stage": stage.word, "default": stage.default, "locked": stage.is_locked}
+            for name, stage in gates_of(profile).items()
+        },
+    }
+
+
+def _moved_document(moved: Moved) -> Mapping[str, Any]:
+    return {
+        "switch": moved.switch.name,
+        "before": _plain(moved.before),
+        "after": _plain(moved.after),
+        "text": moved.text,
+        "rules": list(moved.switch.rules),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return getattr(value, "value", value)
