@@ -282,7 +282,7 @@ class Bench:
         profile: Profile = V1_36,
     ) -> None:
         self.notes = Notes()
-        self.settings, self.numa = settings, tuple(numa)
+        self.settings, self.numa, self.profile = settings, tuple(numa), profile
         nodes = tuple(map(NumaNodeInfo, self.numa))
         self.manager = DeviceManager(
             profile,
@@ -394,7 +394,14 @@ class Bench:
         order: Order | None = None,
     ) -> Bench:
         """The next kubelet process, on the node object and the pods of this one; `None`: its checkpoint is lost."""
-        after = Bench(node=self.state.node, ready=ready, order=order, settings=self.settings, numa=self.numa)
+        after = Bench(
+            node=self.state.node,
+            ready=ready,
+            order=order,
+            settings=self.settings,
+            numa=self.numa,
+            profile=self.profile,
+        )
         names = frozenset((PodUID(uid), ContainerName(name)) for uid, name in running)
         after.manager.apply(RuntimeListed(names))
         for known in self.state.active_pods.values():
