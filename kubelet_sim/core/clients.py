@@ -93,6 +93,11 @@ def is_known(state: State, client: ClientID) -> bool:
     return client in state.clients.values() or (endpoint is not None and endpoint.client == client)
 
 
+def registering_clients(state: State) -> frozenset[ClientID]:
+    """The clients whose registration may be under way: those of the table, and without one all that are known."""
+    return frozenset(state.clients.values() or state.resource_of)
+
+
 def resource_of_key(key: Key) -> ResourceName:
     """The resource that a key of the table names."""
     return key[0] if isinstance(key, tuple) else key

@@ -115,7 +115,7 @@ class MainLoop:
 
         Rules: DM-73, DM-108, DM-109, DM-116, DM-118
         """
-        kubelet.run(self._take_notices(kubelet))
+        kubelet.run(self.take_notices(kubelet))
         self._back_off = BackOff()
         self._stopping.clear()
         order = list(self.pods)
@@ -135,7 +135,7 @@ class MainLoop:
             if self.pods.get(pod.uid) is None and pod.uid not in self._stopping:
                 await self._kill_orphan(pod, kubelet)
 
-    async def _take_notices(self, kubelet: Kubelet) -> None:
+    async def take_notices(self, kubelet: Kubelet) -> None:
         """Sync the pods of each notice, as soon as no admission is in the way. Rules: DM-74, DM-158"""
         notices = kubelet.driver.notices
         while True:

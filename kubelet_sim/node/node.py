@@ -226,7 +226,9 @@ class Node:
             running: the containers that the runtime reports running (DM-110).
             active: pods that count as active before they are admitted again.
         """
-        return await self._processes.boot(self._require_root().layout, running, active)
+        kubelet = await self._processes.boot(self._require_root().layout, running, active)
+        kubelet.run(self._main_loop.take_notices(kubelet))
+        return kubelet
 
     async def _close(self) -> None:
         control, self._control = self._control, None

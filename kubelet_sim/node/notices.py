@@ -1,6 +1,6 @@
 """The way of a change of device health from the reader of a stream to the kubelet's main loop.
 
-Up to 1.33 there is no room on it: the reader waits until the main loop takes the notice, and reads no further list. Later
+In 1.31 there is no room on it: the reader waits until the main loop takes the notice, and reads no further list. Later
 it holds a hundred notices, and one that does not fit is lost. Which pods a notice names is decided in the core.
 """
 

@@ -93,9 +93,17 @@ class Backstage:
 
     async def _do_register(self, plugin: ScriptedPlugin, *, nowait: bool = False) -> Any:
         await plugin.serve()
+        known = set(self._catching_up.links())
         answer = await self._register(plugin.script.registration)
         if not nowait:
-            await self._caught_up()
+            await self._registered(known)
+        return answer
+
+    async def _do_register_first(self, plugin: ScriptedPlugin) -> Any:
+        known = set(self._catching_up.links())
+        answer = await self._register(plugin.script.registration)
+        await plugin.serve()
+        await self._registered(known)
         return answer
 
     async def _do_register_as(
@@ -104,12 +112,12 @@ class Backstage:
         await plugin.serve()
         known = set(self._catching_up.links())
         answer = await self._register(plugin.script.merged(over or {}).registration, **within)
-        await self._catching_up.with_registrations(known)
-        await self._caught_up()
+        await self._registered(known)
         return {"ok": answer["code"] == "OK"} if within else answer
 
     async def _do_register_two(self, plugins: tuple[str, str]) -> Any:
         first, second = (self._plugins[name] for name in plugins)
+        known = set(self._catching_up.links())
         await asyncio.gather(first.serve(), second.serve())
 
         async def later() -> Any:
@@ -117,7 +125,7 @@ class Backstage:
             return await self._register(second.script.registration)
 
         answers = await asyncio.gather(self._register(first.script.registration), later())
-        await self._caught_up()
+        await self._registered(known)
         return dict(zip(plugins, answers, strict=True))
 
     async def _do_register_early(self, plugin: ScriptedPlugin) -> Any:
@@ -125,9 +133,15 @@ class Backstage:
             await asyncio.sleep(LISTENS_AFTER_S)  # the story says so
             await plugin.serve()
 
+        known = set(self._catching_up.links())
         answer, _ = await asyncio.gather(self._register(plugin.script.registration), later())
-        await self._caught_up()
+        await self._registered(known)
         return answer
+
+    async def _registered(self, known: Container[Any]) -> None:
+        """Return when every registration but those known is over, and its list dealt with: the answer may come before."""
+        await self._catching_up.with_registrations(known)
+        await self._caught_up()
 
     async def _register(self, registration: Registration, timeout: float | None = None) -> dict[str, str]:  # noqa: ASYNC109
         try:

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from attrs import define
 
+from kubelet_sim.core.clients import registering_clients
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.node.clock import settle
@@ -66,7 +67,7 @@ class CatchingUp:
 
     def _are_over(self, known: Container[ClientID]) -> bool:
         kubelet = self.kubelet()
-        current = set(kubelet.state.clients.values()) if kubelet else set()
+        current = registering_clients(kubelet.state) if kubelet else frozenset()
         return all(
             client in known or link.was_connected or client not in current for client, link in self.links().items()
         )

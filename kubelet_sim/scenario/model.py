@@ -41,8 +41,14 @@ class NodeSpec:
     scope: str = "container"
     options: Mapping[str, Any] = field(default=_NOTHING, hash=False)
     """Topology manager policy options."""
-    profile: Profile = V1_36
-    """The kubelet's release, with its feature gates."""
+    release: Profile = V1_36
+    gates: Mapping[str, bool] = field(default=_NOTHING, hash=False)
+    """Feature gates of that release that are not at their defaults."""
+
+    @property
+    def profile(self) -> Profile:
+        """The release with its gates. Raises `UsageError` if it has no such gate, or does not let it be turned."""
+        return with_gates(self.release, self.gates)
 
     @property
     def machine(self) -> tuple[NumaNodeInfo, ...]:
@@ -164,9 +170,11 @@ def _node(source: object) -> NodeSpec:
         given.take("policy", values.one_of(POLICIES), "none"),
         given.take("scope", values.one_of(SCOPES), "container"),
         given.take("options", _any_mapping, _NOTHING),
-        with_gates(given.take("version", _release, V1_36), given.take("gates", _truths, {})),
+        given.take("version", _release, V1_36),
+        given.take("gates", _truths, _NOTHING),
     )
     given.end()
+    with_gates(node.release, node.gates)  # Raises, if they cannot be.
     return node
 
 
@@ -177,7 +185,7 @@ def _release(source: object) -> Profile:
 
 
 def _truths(source: object) -> Mapping[str, bool]:
-    return {name: values.truth(value) for name, value in values.mapping(source).items()}
+    return MappingProxyType({name: values.truth(value) for name, value in values.mapping(source).items()})
 
 
 def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
@@ -312,6 +320,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "register-as": Verb(_PLUGIN, {"over": _any_mapping, "timeout": values.seconds}),
         "register-two": Verb({"plugins": _two_names}),
         "register-early": Verb(_PLUGIN),
+        "register-first": Verb(_PLUGIN),
         "seen": Verb(_PLUGIN),
         "streams": Verb(_PLUGIN),
         "end-first-stream": Verb(_PLUGIN),

@@ -20,7 +20,7 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
-from kubelet_sim.profiles import V1_36, Profile
+from kubelet_sim.profiles import Profile
 from kubelet_sim.scenario.compare import matches
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.order import Following
@@ -99,9 +99,11 @@ async def play_step(stage: Stage, step: Step) -> PlayedStep:
 
 @contextlib.asynccontextmanager
 async def stage_of(
-    story: Story, transcript: Path | None = None, profile: Profile = V1_36
+    story: Story, transcript: Path | None = None, profile: Profile | None = None
 ) -> AsyncGenerator[tuple[Stage, Following], None]:
     """A node that runs, plugins that do not, and the order that the node asks; in the end all of it is gone.
+
+    A profile takes the place of the one that the story names.
 
     Raises:
         NotPlayable: the story's node does not start.
@@ -110,10 +112,9 @@ async def stage_of(
     clock, bell, order = ManualClock(), Bell(), Following()
     config = NodeConfig(
         root=root,
-        profile=story.node.profile,
         numa=story.node.machine,
         topology=story.node.topology,
-        profile=profile,
+        profile=profile or story.node.profile,
         runs_containers=False,
         has_status_rounds=False,
         has_plugin_watcher=story.has_plugin_watcher,

@@ -9,6 +9,7 @@ from typing import Any
 from kubelet_sim.manifests.errors import printable
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.profiles import V1_36
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.script import Script
 
@@ -31,7 +32,9 @@ def _node(story: Story) -> str:
     nodes = f"NUMA nodes {', '.join(map(str, node.numa))}" if len(node.numa) > 1 else "one NUMA node"
     policy = "" if node.policy == "none" else f", topology policy {node.policy} in scope {node.scope}"
     options = f", {_short(dict(node.options))}" if node.options else ""
-    return f"A fresh node with {nodes}{policy}{options}."
+    release = "" if node.release == V1_36 else f", kubelet {node.release.version}"
+    gates = f" with {_short(dict(node.gates))}" if node.gates else ""
+    return f"A fresh node with {nodes}{policy}{options}{release}{gates}."
 
 
 def _plugin(name: str, script: Script) -> Iterator[str]:
@@ -143,6 +146,7 @@ _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "register-as": lambda given: f"Plugin {given['plugin']} registers{_over(given)}",
     "register-two": lambda given: f"Plugins {' and '.join(given['plugins'])} register, one while the other still does",
     "register-early": lambda given: f"Plugin {given['plugin']} registers before it listens",
+    "register-first": lambda given: f"Plugin {given['plugin']} registers, and listens when it has its answer",
     "reserve": lambda given: f"Plugin {given['plugin']} listens on a new socket file",
     "update": lambda given: f"Plugin {given['plugin']} now has {_devices(given['devices'])}",
     "update-many": lambda given: f"Plugin {given['plugin']} now has {given['count']} devices with long ids",

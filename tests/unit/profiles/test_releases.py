@@ -99,8 +99,11 @@ CHANGES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", SWITCHES)
 def test_every_switch_changes_where_the_rules_say(name: str) -> None:
-    """Each release has the value of the last change up to it. Rules: DM-163, DM-164, DM-165, DM-166, DM-167, DM-168,
-    DM-169, DM-170, DM-171, DM-172, DM-173, DM-174, DM-175, DM-176, DM-177, DM-178, DM-179, DM-180"""
+    """Each release has the value of the last change up to it.
+
+    Rules: DM-163, DM-164, DM-165, DM-166, DM-167, DM-168, DM-169, DM-170, DM-171, DM-172, DM-173, DM-174, DM-175, DM-176,
+    DM-177, DM-178, DM-179, DM-180
+    """
     expected, value = {}, None
     for version in RELEASES:
         value = CHANGES[name].get(version, value)

@@ -69,3 +69,10 @@ def test_recorded_stories_can_be_told(name: str) -> None:
         lines = story_text(story).splitlines()
         assert all(line.isprintable() for line in lines)
         assert sum(line.lstrip().split(".")[0].isdecimal() for line in lines) == len(case["steps"])
+
+
+def test_the_release_of_the_node_is_told() -> None:
+    """A story about another kubelet says so, and which gates are turned."""
+    assert told(node={"version": "1.28", "gates": {"SidecarContainers": True}})[1] == (
+        '  A fresh node with one NUMA node, kubelet 1.28 with {"SidecarContainers": true}.'
+    )
