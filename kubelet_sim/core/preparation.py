@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from kubelet_sim.core.allocation import allocating
 from kubelet_sim.core.effects import CallPreStartContainer, TakeAdmissionTurn, Walk, ask
 from kubelet_sim.core.endpoint import live_client
@@ -11,6 +13,7 @@ from kubelet_sim.errors import AllocationFailed, PreparationFailed, RpcFailed
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.profiles import Cdi
 
 
 def preparing(context: Context, pod: Pod, container: Container) -> Walk[ContainerSpec | None]:
@@ -44,7 +47,9 @@ def preparing(context: Context, pod: Pod, container: Container) -> Walk[Containe
     if not records:
         return None
     responses = {resource: record.response for resource, record in records.items()}
-    return merged(context, f"{pod.key} {container.name}", responses)
+    spec = merged(context, f"{pod.key} {container.name}", responses)
+    # A kubelet that knows no CDI names from plugins does not read them. Rules: DM-171, DM-181
+    return evolve(spec, cdi_devices=()) if profile.cdi is Cdi.NEVER else spec
 
 
 def _starting(context: Context, pod: Pod, container: Container, resource: ResourceName) -> Walk[None]:

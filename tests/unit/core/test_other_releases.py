@@ -25,6 +25,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginOptions, Registration
 from kubelet_sim.model.pod import ContainerKind, Pod
+from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.profiles import RELEASES, V1_36, Profile, Sidecars, profile_of, with_gates
 from tests.unit.core.bench import (
     DEV,
@@ -482,6 +483,32 @@ def test_hints_and_creation_do_not_know_of_claims() -> None:
     assert isinstance(bench.admit(_claimed()), Admitted)
     with pytest.raises(PreparationFailed, match="no devices found allocated"):
         bench.preparing(_claimed()).finish()
+
+
+# --------------------------------------------------------------------------------------------------- CDI and sidecars
+
+
+@pytest.mark.parametrize(
+    "profile, names",
+    [
+        (of("1.27"), ()),
+        (of("1.28"), ()),
+        (of("1.28", DevicePluginCDIDevices=True), ("vendor.com/class=one",)),
+        (of("1.29"), ("vendor.com/class=one",)),
+    ],
+    ids=["1.27", "1.28", "1.28 with the gate", "1.29"],
+)
+def test_cdi_names_reach_a_container_where_they_are_known(profile: Profile, names: tuple[str, ...]) -> None:
+    """Before, and without the gate, the field is not read. Rules: DM-171, DM-172, DM-181"""
+    bench = Bench(profile=profile)
+    bench.serve("a")
+    answer = AllocateAnswer((ContainerResponse(cdi_devices=("vendor.com/class=one",)),))
+    bench.admit(pod("one", {DEV: 1}), scripted(CallAllocate, answer))
+
+    spec = bench.preparing(pod("one", {DEV: 1})).finish()
+
+    assert spec is not None
+    assert spec.cdi_devices == names
 
 
 # ---------------------------------------------------------------------------------------------------------- sidecars
