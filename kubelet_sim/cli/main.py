@@ -11,9 +11,11 @@ from kubelet_sim import __version__
 from kubelet_sim.cli.call import call
 from kubelet_sim.cli.checkpoint import checkpoint
 from kubelet_sim.cli.completion import completion
+from kubelet_sim.cli.conform import conform
 from kubelet_sim.cli.containers import bundle, container_spec, exec_check
 from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
+from kubelet_sim.cli.explain import explain
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, Commands, complain
 from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
@@ -46,6 +48,7 @@ def cli(ctx: click.Context) -> None:
     See it work:     kubelet-sim demo
     Start a node:    kubelet-sim run
     Run a plugin:    kubelet-sim exec -- ./my-plugin
+    Test a plugin:   kubelet-sim conform -- ./my-plugin
     Run a pod:       kubelet-sim apply -f pod.yaml
     See its devices: kubelet-sim container-spec my-pod
     No plugin yet?   kubelet-sim plugin --resource example.com/dev
@@ -80,6 +83,8 @@ for _command in (
     replay,
     call,
     scenario,
+    conform,
+    explain,
     checkpoint,
     versions,
     completion,

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+KUBELET_DIR = "/var/lib/kubelet"
 DEVICE_PLUGIN_DIR = "/var/lib/kubelet/device-plugins"
 FURTHER_DIRS = ("/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources")
 """What else a plugin may look for. Each is shown if the node has it beside its device-plugin directory."""
@@ -66,6 +67,11 @@ def isolated_command(device_plugin_dir: Path, command: Sequence[str]) -> list[st
         if beside.is_dir():
             binds += ["--bind", str(beside), target]
     return [*LAUNCHER, *binds, "--", *command]
+
+
+def isolated_in_root(root: Path, command: Sequence[str]) -> list[str]:
+    """The command line that runs `command` and shows it the whole of `root` at the kubelet's, whatever comes and goes in it."""
+    return [*LAUNCHER, "--bind", str(root.absolute()), KUBELET_DIR, "--", *command]
 
 
 def supervised_command(command: Sequence[str]) -> list[str]:

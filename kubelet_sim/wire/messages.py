@@ -70,6 +70,12 @@ def encode_allocate_request(device_ids: Sequence[DeviceID]) -> bytes:
     return pb.AllocateRequest(container_requests=[container]).SerializeToString()
 
 
+def encode_allocate_requests(containers: Iterable[Sequence[DeviceID]]) -> bytes:
+    """Return an `AllocateRequest` with a container request for each, which no kubelet sends: see `encode_allocate_request`."""
+    requests = [pb.ContainerAllocateRequest(devices_ids=ids) for ids in containers]
+    return pb.AllocateRequest(container_requests=requests).SerializeToString()
+
+
 def decode_allocate_request(data: bytes) -> tuple[tuple[DeviceID, ...], ...]:
     """Return the ids of each container request."""
     message = parse(pb.AllocateRequest, data)

@@ -1,0 +1,231 @@
+"""The command `conform`: test a device plugin as a kubelet would use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
+from kubelet_sim.cli.options import common, parse_duration
+from kubelet_sim.cli.text import cut, escape_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubelet_sim.conformance import Progress, Report, SuiteConfig
+
+_HOOK_HELP = {
+    "break": "A shell command that breaks the device {id} of {resource}.",
+    "mend": "One that mends it; without an id, everything.",
+    "add": "One that adds a device.",
+    "remove": "One that removes the device {id}.",
+    "no-hardware": "One that takes all hardware away.",
+    "monitor-down": "One that makes the source of health unavailable.",
+}
+
+
+def _hook_options(command: Any) -> Any:
+    for name, text in reversed(_HOOK_HELP.items()):
+        command = click.option(f"--{name}", f"hook_{name.replace('-', '_')}", metavar="CMD", help=text)(command)
+    return command
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [CMD]...")
+@click.option("--attach", is_flag=True, help="Serve the directory of --root to a plugin that runs already.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
+@click.option(
+    "--cwd",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Where the plugin starts.",
+)
+@click.option("--start-timeout", metavar="DURATION", help="How long it may take to register and list.  [default: 30s]")
+@click.option(
+    "--isolate",
+    type=click.Choice(["auto", "namespace", "none"]),
+    help="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.  [default: auto]",
+)
+@click.option("--expect-resource", multiple=True, metavar="NAME", help="A resource that it has to register.")
+@_hook_options
+@click.option(
+    "--consumer", metavar="CMD", help="A command that reads the pod resources API, to be tested as well or instead."
+)
+@click.option(
+    "--kubelet-version", multiple=True, metavar="VERSION", help="May be repeated: one run for each.  [default: 1.36]"
+)
+@click.option("--quick", "mode", flag_value="quick", help="Only errors that can be seen from outside at once.")
+@click.option("--full", "mode", flag_value="full", help="Observe as long as the table of checks says.")
+@click.option("--strict", is_flag=True, default=None, help="Warnings count.")
+@click.option("--beyond", is_flag=True, default=None, help="Also try what no kubelet does.")
+@click.option("--select", multiple=True, metavar="WORD", help="Only checks of this id, group, level or pattern.")
+@click.option("--skip", multiple=True, metavar="WORD", help="No checks of this id, group, level or pattern.")
+@click.option(
+    "--known-failures",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Ids of checks that may fail, one a line. One that passes fails the run.",
+)
+@click.option("--fail-fast", is_flag=True, default=None, help="Stop at the first check that fails.")
+@click.option("--rerun-failed", is_flag=True, default=None, help="Only what did not pass the last time, if anything.")
+@click.option("--seed", type=click.IntRange(0), help="Of all that is left to chance.  [default: any]")
+@click.option("--shuffle", is_flag=True, default=None, help="Make the checks in an order of the seed.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1, 32),
+    help="How many instances of the plugin run side by side.  [default: what it allows]",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the report there.",
+)
+@click.option("--list", "is_list", is_flag=True, help="Show the selected checks and make none.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="The form of --list.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="A line for skipped checks, too.")
+@common
+@click.pass_context
+def conform(
+    ctx: click.Context,
+    /,
+    *,
+    command: tuple[str, ...],
+    root: Path | None,
+    json_file: Path | None,
+    is_list: bool,
+    output: str,
+    verbose: bool,
+    **given: Any,
+) -> None:
+    """Test a device plugin: what a kubelet does with it, and what it makes of that.
+
+    CMD starts the plugin. `{dir}` in it is the device-plugin directory and `{socket}` the kubelet's socket; a plugin that
+    has /var/lib/kubelet compiled in finds the node there and needs neither. No cluster, no container engine and no hardware
+    is needed, and nothing of this machine is touched.
+
+    Options can stand in `[tool.kubelet-sim.conform]` of pyproject.toml or in `[conform]` of kubelet-sim.toml, by their long
+    names; the command line goes before them. `kubelet-sim explain ID` tells of a check what it does, why, and how to
+    mend the plugin.
+
+    Exit codes: 0 conforms, 1 findings, 2 misuse, 3 the plugin could not be run.
+
+    \b
+    Example: kubelet-sim conform -- ./my-plugin --socket-dir {dir}
+    """  # noqa: D301
+    from kubelet_sim.conformance import CHECKS
+    from kubelet_sim.conformance.check import in_order
+    from kubelet_sim.conformance.config_file import read_config
+    from kubelet_sim.conformance.reports.json import check_object
+    from kubelet_sim.conformance.selection import selected
+
+    config = chosen(read_config(Path.cwd()), command, root, given)
+    if is_list:
+        checks = selected(in_order(), config)
+        if output == "json":
+            click.echo(json.dumps([check_object(each) for each in checks], indent=2))
+        else:
+            width = max(map(len, CHECKS))
+            for each in checks:
+                click.echo(f"{each.id:{width}}  {each.level.value:7}  {each.title}")
+        return
+    reports = _run(config, json_file, verbose=verbose)
+    if not all(each.could_run for each in reports):
+        ctx.exit(EXIT_COULD_NOT_RUN if not any(each.bad for each in reports if each.could_run) else EXIT_FINDINGS)
+    if any(each.bad for each in reports):
+        ctx.exit(EXIT_FINDINGS)
+
+
+def _run(config: SuiteConfig, json_file: Path | None, *, verbose: bool) -> Sequence[Report]:
+    from kubelet_sim.cli.interruptible import run_interruptible
+    from kubelet_sim.conformance.reports.json import json_text
+    from kubelet_sim.conformance.reports.terminal import progress_line, report_lines
+    from kubelet_sim.conformance.suite import conform as test
+
+    def tell(progress: Progress) -> None:
+        line = progress_line(progress, is_verbose=verbose)
+        if line is not None:
+            click.echo(escape_terminal(cut(line)))
+
+    reports = run_interruptible(test(config, tell))
+    for report in reports:
+        for line in report_lines(report):
+            click.echo(escape_terminal(cut(line)))
+    if json_file is not None:
+        _write(json_file, json_text(reports))
+    return reports
+
+
+def _write(path: Path, text: str) -> None:
+    from kubelet_sim.errors import TransportError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TransportError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, given: dict[str, Any]) -> SuiteConfig:
+    """The choices of the file with those of the command line, which go before.
+
+    Raises:
+        UsageError: two of them do not go together.
+    """
+    import shlex
+
+    from attrs import evolve
+
+    from kubelet_sim.conformance.config import HOOKS, Isolation, Mode
+    from kubelet_sim.errors import UsageError
+
+    is_attached = given.pop("attach")
+    changes: dict[str, Any] = {"command": command, "attach": None} if command else {}
+    if is_attached:
+        if root is None:
+            raise UsageError(
+                "--attach needs --root DIR: the directory in whose device-plugins the plugin will find kubelet.sock"
+            )
+        changes |= {"attach": root, "command": command}
+    hooks = {name: text for name in HOOKS if (text := given.pop(f"hook_{name.replace('-', '_')}"))}
+    changes["hooks"] = {**config.hooks, **hooks}
+    changes["env"] = {**config.env, **dict(map(_pair, given.pop("env")))}
+    if timeout := given.pop("start_timeout"):
+        try:
+            changes["start_timeout_s"] = parse_duration(timeout)
+        except ValueError as error:
+            raise UsageError(f"--start-timeout: {error}") from error
+    convert: dict[str, tuple[str, Any]] = {
+        "isolate": ("isolate", Isolation),
+        "mode": ("mode", Mode),
+        "consumer": ("consumer", lambda text: tuple(shlex.split(text))),
+        "expect_resource": ("expected_resources", tuple),
+        "kubelet_version": ("kubelet_versions", tuple),
+        "strict": ("is_strict", bool),
+        "beyond": ("is_beyond", bool),
+        "shuffle": ("is_shuffled", bool),
+    }
+    for key, value in given.items():
+        if value is None or value == ():
+            continue
+        name, make = convert.get(key, (key, lambda each: each))
+        changes[name] = make(value)
+    return evolve(config, **changes)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.BadParameter(f"{text!r} is no NAME=VALUE")
+    return name, value

@@ -1,0 +1,91 @@
+"""A plugin that somebody else has started: it registers by itself, and we know of its process what its socket tells."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from kubelet_sim.conformance.process import Line
+from kubelet_sim.errors import UsageError
+
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+
+
+class AttachedPlugin:
+    """Fits where a `PluginProcess` does; what cannot be done with a process of others raises `UsageError`.
+
+    Args:
+        socket_path: of a socket on which it serves; `None` as long as it has not registered.
+    """
+
+    can_start = False
+
+    def __init__(self, socket_path: Callable[[], str | None]) -> None:
+        self._socket_path = socket_path
+        self._pid: int | None = None
+        self.lines: deque[Line] = deque()
+        """Nothing: its output goes elsewhere."""
+        self.started_at_s: float | None = None
+        self.ended_at_s: float | None = None
+        self.exit_code: int | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that listens on its socket, if that can be found out and it runs."""
+        if self._pid is None and (path := self._socket_path()) is not None:
+            self._pid = _listener(path)
+        return None if self._pid is None or self.has_ended else self._pid
+
+    @property
+    def was_started(self) -> bool:
+        """By somebody, we hope."""
+        return True
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process that once listened is gone."""
+        return self._pid is not None and not Path("/proc", str(self._pid)).exists()
+
+    def output(self, since_s: float = 0.0) -> str:
+        """Nothing."""
+        del since_s
+        return ""
+
+    async def start(self) -> None:
+        """Raises `UsageError`."""
+        raise UsageError("a plugin that was attached to cannot be started: give its command instead")
+
+    async def ended(self, within_s: float) -> bool:
+        """Whether it is gone; it is not waited for."""
+        del within_s
+        return self.has_ended
+
+    def signal(self, number: int) -> None:
+        """Raises `UsageError`: it is not ours."""
+        raise UsageError(f"a plugin that was attached to is not sent signal {number}: give its command instead")
+
+    def stop(self) -> None:
+        """Raises `UsageError`: it is not ours."""
+        self.signal(15)
+
+    async def kill(self) -> None:
+        """Nothing: it is not ours."""
+
+    async def close(self, grace_s: float = 0.0) -> None:
+        """Nothing: it goes on without us."""
+        del grace_s
+
+
+def _listener(path: str) -> int | None:
+    """The process that listens there; `None` if nobody does, or it is in another pid namespace."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        probe.connect(path)
+        answer = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid: int = _CREDENTIALS.unpack(answer)[0]
+        return pid or None
+    return None

@@ -1,0 +1,422 @@
+'''What a check gets: a node, a plugin, what was seen of it, ways to wait, and a place to report to.
+
+A check is a coroutine that takes a bench and returns. To return without a word is to pass:
+
+    @check(
+        "law-nonempty-ids", Group.LISTING, "No device has an empty id", level=Level.ERROR, rules="DM-53",
+        what="Every list of the run.", why="…", fix="…", source="the API file",
+    )
+    async def nonempty_ids(bench: Bench) -> None:
+        """No id is empty."""
+        for listed in bench.seen.lists:
+            if any(not device.id for device in listed.devices):
+                bench.error(f"{listed.resource} lists a device with an empty id", resource=listed.resource)
+
+On the shared stage the plugin is registered and idle when a check begins, and has to be left so. A check of the stage OWN
+begins with a node and a plugin that was not started:
+
+    async def error_surfaced(bench: Bench) -> None:
+        with bench.refuse_register("the node is full"):
+            await bench.start()
+            await bench.until(lambda: bench.seen.registrations, 30, "a Register call")
+            await bench.holds(lambda: "the node is full" in bench.plugin.output(), 30)
+
+What goes wrong outside of what a check expects (`RpcFailed`, `NotSeen`, any other exception) makes it BROKEN, with the
+cause: never let a failure that says something about the plugin out of a check, catch it and report it.
+'''
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from attrs import define, field
+
+from kubelet_sim.conformance.check import Check, Level, Stage
+from kubelet_sim.conformance.config import Mode, SuiteConfig
+from kubelet_sim.conformance.connection import RecordedConnection
+from kubelet_sim.conformance.probe import Probe
+from kubelet_sim.conformance.process import PluginProcess
+from kubelet_sim.conformance.rig import Plugin, Recovery, Rig, Window
+from kubelet_sim.conformance.verdict import Finding
+from kubelet_sim.conformance.watching import Listed, Registered, Seen
+from kubelet_sim.errors import KubeletSimError, RegistrationRefused
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.life import AS_USUAL, Comeback
+from kubelet_sim.model.plugin import Registration
+from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.node import Node
+from kubelet_sim.profiles import Profile
+from kubelet_sim.transcript import Json
+from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection
+
+T = TypeVar("T")
+REGISTERED_WITHIN_S = 30.0
+HOOK_LIMIT_S = 30.0
+
+
+class Skipped(Exception):
+    """The check cannot be made here; the text says what it would need."""
+
+
+class NotSeen(KubeletSimError):
+    """Something that the check needs did not happen in time."""
+
+
+class HookFailed(KubeletSimError):
+    """A command of the user did not do what it is for."""
+
+
+@define
+class Held:
+    """Register calls that wait, or were refused."""
+
+    calls: list[Registered] = field(factory=list)
+    """So far, oldest first."""
+    released: asyncio.Event = field(factory=asyncio.Event)
+    """Set it to let the calls that wait go on."""
+
+
+class Bench:
+    """One check's; see the module for how a check uses it."""
+
+    def __init__(self, check: Check, rig: Rig, mode_notes: tuple[str, ...] = ()) -> None:
+        self.check = check
+        self._rig = rig
+        self.findings: list[Finding] = []
+        self.notes: list[str] = list(mode_notes)
+        self.began_s = time.monotonic()
+        """When the check began, monotonic."""
+
+    # --- what is there
+
+    @property
+    def config(self) -> SuiteConfig:
+        """The user's choices: host paths, shared nodes, strictness."""
+        return self._rig.config
+
+    @property
+    def profile(self) -> Profile:
+        """The kubelet that is emulated."""
+        return self._rig.profile
+
+    @property
+    def node(self) -> Node:
+        """The node: admit pods, look at its status, hang hooks of your own on `node.hooks`."""
+        return self._rig.node
+
+    @property
+    def plugin(self) -> Plugin:
+        """The plugin's process: `pid`, `has_ended`, `exit_code`, `output()`, `stop()`, `kill()`, `ended(within_s)`."""
+        return self._rig.plugin
+
+    @property
+    def seen(self) -> Seen:
+        """Every Register call, stream and list so far."""
+        return self._rig.seen
+
+    @property
+    def resources(self) -> tuple[ResourceName, ...]:
+        """The advertised ones, sorted: registered in this run, or named by the user."""
+        return self._rig.resources
+
+    @property
+    def directory(self) -> Path:
+        """The device-plugin directory."""
+        return self._rig.root.device_plugins
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What the plugin was like when it first called Register, by resource; on the shared stage only."""
+        return tuple(self._rig.start_probe.probes.values())
+
+    def sockets(self) -> dict[str, Path]:
+        """Socket files in the device-plugin directory by name, `kubelet.sock` left out."""
+        with suppress(OSError):
+            return {p.name: p for p in sorted(self.directory.iterdir()) if p.is_socket() and p.name != "kubelet.sock"}
+        return {}
+
+    # --- reporting
+
+    def error(self, text: str, **evidence: Json) -> None:
+        """Report what breaks on a real kubelet; one sentence, what was seen and what was expected."""
+        self._find(Level.ERROR, text, evidence)
+
+    def warning(self, text: str, **evidence: Json) -> None:
+        """Report what works and surprises."""
+        self._find(Level.WARNING, text, evidence)
+
+    def info(self, text: str, **evidence: Json) -> None:
+        """Report what is good to know."""
+        self._find(Level.INFO, text, evidence)
+
+    def find(self, level: Level, text: str, **evidence: Json) -> None:
+        """Report at a level that a condition decides."""
+        self._find(level, text, evidence)
+
+    def _find(self, level: Level, text: str, evidence: dict[str, Json]) -> None:
+        if self.check.is_beyond and level is Level.ERROR:
+            level = Level.WARNING
+        self.findings.append(Finding(level, text, evidence))
+
+    def note(self, text: str) -> None:
+        """Say how it was done: which half ran, that the plugin was slow."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def skip(self, reason: str) -> NoReturn:
+        """End the check: it cannot be made here. What was reported before counts all the same."""
+        raise Skipped(reason)
+
+    # --- waiting
+
+    async def holds(self, condition: Callable[[], T | None], within_s: float) -> T | None:
+        """The first true answer of the condition; `None` if there is none in time. Looks again at every event."""
+        return await self._rig.bell.first(condition, within_s)
+
+    async def until(self, condition: Callable[[], T | None], within_s: float, what: str) -> T:
+        """As `holds`. Raises `NotSeen`, with `what`, if it does not come in time: for what the check needs to go on."""
+        answer = await self.holds(condition, within_s)
+        if answer is None:
+            raise NotSeen(f"{what} did not come within {within_s:g} s")
+        return answer
+
+    def window_s(self, table_s: float) -> float:
+        """How long to wait for what should not happen: 5 s, 1 s with --quick, `table_s` with --full; never more than that."""
+        return self.config.window_s(table_s)
+
+    async def observe(self, table_s: float, broken: Callable[[], object] | None = None) -> Window:
+        """Do nothing for a while, and return which while it was; look into `seen` for what happened in it.
+
+        Checks of the shared stage that are declared with `observes=True` share one while, in which nobody called the
+        plugin. `broken` ends a while of its own early.
+        """
+        length_s = self.window_s(table_s)
+        if self.check.stage is Stage.SHARED and self.check.observes:
+            window = await self._rig.shared_window(length_s)
+        elif broken is None:
+            window = await self._rig.fresh_window(length_s)
+        else:
+            begin_s = time.monotonic()
+            await self.holds(broken, length_s)
+            window = Window(begin_s, time.monotonic(), None)
+        self.note(f"observed {window.length_s:.0f} s")
+        return window
+
+    async def skip_time(self, seconds: float) -> None:
+        """Let the node's own time jump: grace periods, back-offs, status rounds. A plugin's time is never skipped.
+
+        Waits until no dial is under way, so that no plugin loses any of its ten seconds.
+        """
+        links = self.node.kubelet.driver.links
+
+        def nobody_dials() -> bool:
+            return all(link.is_dialled or link.is_closed for link in links.values())
+
+        await self.until(nobody_dials, 15, "the end of all dials")
+        self._rig.clock.skip(seconds)
+        await asyncio.sleep(0.05)
+
+    # --- the plugin
+
+    async def start(self, *, settled: bool = True) -> bool:
+        """Start the plugin; whether it is registered and has listed in time. `settled=False` returns at once, with False."""
+        if not settled:
+            await self.plugin.start()
+            return False
+        return await self._rig.start_plugin()
+
+    async def settled(self, within_s: float = REGISTERED_WITHIN_S) -> bool:
+        """Whether every resource is registered and listed, and nothing more comes, within that time."""
+        return await self._rig.settled(within_s)
+
+    async def registered(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> Registered:
+        """The first Register call (of the resource) since the check began. Raises `NotSeen`."""
+
+        def look() -> Registered | None:
+            calls = self.seen.registrations
+            return next(
+                (each for each in calls if each.at_s >= self.began_s and resource in (None, each.resource)), None
+            )
+
+        return await self.until(look, within_s, f"a Register call{f' for {resource}' if resource else ''}")
+
+    async def list_of(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> Listed:
+        """The last list on the resource's open stream, waited for if need be; of the first resource if none is named.
+
+        Raises `NotSeen`.
+        """
+        if resource is None:
+            resource = await self.until(lambda: next(iter(self.resources), ""), within_s, "a registered resource")
+        wanted = resource
+        return await self.until(lambda: self.seen.current_list(wanted), within_s, f"a list of {wanted}")
+
+    def healthy_ids(self, resource: str) -> tuple[str, ...]:
+        """Ids of healthy devices in the resource's last list, sorted, none twice."""
+        current = self.seen.current_list(resource)
+        return () if current is None else tuple(sorted({d.id for d in current.devices if d.is_healthy}))
+
+    async def recovered(self, since_s: float, within_s: float = 60.0) -> Recovery:
+        """How every resource came back since that moment; a plugin that exits with an error is started again, and noted."""
+        recovery = await self._rig.recovered(since_s, within_s)
+        if recovery.exit_code is not None and recovery.took_s is not None:
+            self.note(f"the plugin ended with {recovery.exit_code} and was started again, as its DaemonSet would")
+        return recovery
+
+    @asynccontextmanager
+    async def connection(
+        self, resource: str | None = None, *, authority: str = LOCALHOST, within_s: float = 10.0
+    ) -> AsyncIterator[RecordedConnection]:
+        """A fresh connection of our own to the socket on which the resource was registered last, dialled.
+
+        Its calls are in the transcript. Raises `NotSeen` if nobody answers there in time.
+        """
+        wanted = resource or next(iter(self.resources), None)
+        known = self.seen.registrations_of(wanted or "")
+        if wanted is None or not known:
+            raise NotSeen(f"no socket is known of {wanted or 'any resource'}")
+        inner = GrpcPluginConnection(known[-1].socket_path, authority)
+        connection = RecordedConnection(inner, self.node.transcript, wanted)
+        try:
+            async with asyncio.timeout(within_s):
+                await inner.ready()
+            yield connection
+        except TimeoutError as late:
+            raise NotSeen(f"{known[-1].socket_path} did not answer a dial within {within_s:g} s") from late
+        finally:
+            await inner.close()
+
+    async def second_instance(self) -> PluginProcess:
+        """Another instance of the plugin in the same directory, not started; it ends with the check's rig at the latest."""
+        if not self.plugin.can_start:
+            self.skip("needs a second instance: give the plugin's command instead of --attach")
+        process = self._rig.new_process()
+        self._rig.also_close(process)
+        return process
+
+    # --- the kubelet
+
+    async def restart_kubelet(self, how: Comeback = AS_USUAL) -> float:
+        """Restart it: sockets swept, a new `kubelet.sock`, old connections cut; the moment at which it began."""
+        began_s = time.monotonic()
+        await self.node.restart(how)
+        return began_s
+
+    @contextmanager
+    def refuse_register(self, text: str) -> Iterator[Held]:
+        """Have every Register call refused with that text, as a kubelet refuses (code Unknown), until the block ends."""
+
+        def refuse() -> None:
+            raise RegistrationRefused(text, rule="DM-29")
+
+        with self._bent(refuse, is_held=False) as held:
+            yield held
+
+    @contextmanager
+    def hold_register(self) -> Iterator[Held]:
+        """Keep every Register call unanswered until the block ends or `released` is set."""
+        with self._bent(lambda: None, is_held=True) as held:
+            yield held
+
+    @contextmanager
+    def _bent(self, answer: Callable[[], None], *, is_held: bool) -> Iterator[Held]:
+        held, seen = Held(), self.seen
+
+        class Bending(Hook):
+            async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+                del registration, deadline_s
+                held.calls.append(seen.registrations[-1])
+                if is_held:
+                    await held.released.wait()
+                answer()
+
+        remove = self.node.hooks.add(Bending())
+        try:
+            yield held
+        finally:
+            remove()
+            held.released.set()
+
+    async def cut_streams(self) -> float:
+        """Close every connection of the kubelet to the plugin, sockets untouched; the moment at which it began."""
+        began_s = time.monotonic()
+        await asyncio.gather(*(connection.inner.close() for connection in tuple(self.node.hooks.connections)))
+        return began_s
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[Bench]:
+        """A bench with an instance of its own, not started, for a half of the check that may end the plugin.
+
+        What is found and noted there counts for this check.
+        """
+        if not self.plugin.can_start:
+            self.skip("needs an instance of its own: give the plugin's command instead of --attach")
+        async with self._rig.twin() as rig:
+            bench = Bench(self.check, rig)
+            bench.findings, bench.notes = self.findings, self.notes
+            yield bench
+
+    # --- the user's commands
+
+    async def hook(self, name: str, device_id: str = "", resource: str = "") -> None:
+        """Run the user's command of that name (see `config.HOOKS`). Raises `HookFailed` if it does not end with 0 in time."""
+        given = self.config.hooks.get(name)
+        if given is None:
+            self.skip(f"needs --{name} CMD")
+        values = {"id": device_id, "resource": resource, "dir": str(self.directory)}
+        command = given
+        for key, value in values.items():
+            command = command.replace(f"{{{key}}}", shlex.quote(value))
+        self.node.transcript.add("check", resource or "hook", f"{name}: {command}")
+        process = await asyncio.create_subprocess_shell(
+            command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **{f"KUBELET_SIM_{key.upper()}": value for key, value in values.items()}},
+        )
+        try:
+            async with asyncio.timeout(HOOK_LIMIT_S):
+                said, _ = await process.communicate()
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+            if isinstance(error, TimeoutError):
+                raise HookFailed(f"--{name} did not end within {HOOK_LIMIT_S:g} s: {command}") from error
+            raise
+        if process.returncode:
+            text = said.decode("utf-8", errors="backslashreplace").strip()[-500:]
+            raise HookFailed(f"--{name} ended with {process.returncode}: {command}: {text}")
+
+    @asynccontextmanager
+    async def surroundings(self, name: str) -> AsyncIterator[None]:
+        """What a hook makes of them, `no-hardware` or `monitor-down`; afterwards `mend` is called without an id, if given."""
+        await self.hook(name)
+        try:
+            yield
+        finally:
+            if "mend" in self.config.hooks:
+                await self.hook("mend")
+
+    @asynccontextmanager
+    async def broken(self, device_id: str, resource: str = "") -> AsyncIterator[None]:
+        """A device that is broken for as long as the block lasts."""
+        await self.hook("break", device_id, resource)
+        try:
+            yield
+        finally:
+            await self.hook("mend", device_id, resource)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether time is short."""
+        return self.config.mode is Mode.QUICK

@@ -1,0 +1,351 @@
+"""Checks of the group Registration: whether, when and how a plugin calls Register, and what it makes of a refusal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.watching import Registered
+from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
+from kubelet_sim.node.os_errors import os_error_text
+
+HAPPENS_WITHIN_S = 30.0
+SURFACES_WITHIN_S = 30.0
+RETRIES_WITHIN_S = 60.0
+SLOW_S = 10.0
+LISTENS_WITHIN_S = 0.1
+DEADLINE_S = DIAL_TIMEOUT_S
+ON_THE_WAY_S = 0.5
+"""A deadline of 10 s has a little less left when it arrives."""
+HOT = 10
+WITHOUT_KUBELET_S = 3.0
+REFUSAL = "kubelet-sim refuses this registration to see what the plugin says"
+GROUP = Group.REGISTRATION
+
+
+def calls(bench: Bench) -> list[Registered]:
+    """The Register calls so far. A plugin that only the plugin watcher found has none: the check is skipped."""
+    found = [each for each in bench.seen.registrations if not each.is_watched]
+    if not found and bench.seen.registrations:
+        bench.skip("the plugin registers through the plugin watcher and never calls Register")
+    return found
+
+
+@check(
+    "reg-happens",
+    GROUP,
+    "The plugin registers every resource within 30 s of its start",
+    level=Level.ERROR,
+    what="The plugin is started beside a kubelet that accepts; one Register call for each resource is waited for.",
+    why="Without it the kubelet never learns of the devices: the node has none, and pods that ask for some stay Pending.",
+    fix="Call Register on kubelet.sock in the device-plugin directory as soon as the plugin serves, without waiting for anything else.",
+    source="the documentation of device plugins; public reports",
+    rules="DM-20 DM-21",
+    needs_ready=False,
+    is_quick=True,
+)
+async def happens(bench: Bench) -> None:
+    """Every advertised resource was registered."""
+    started_s = bench.plugin.started_at_s
+    for resource in bench.config.expected_resources:
+        if not bench.seen.registrations_of(resource):
+            bench.error(
+                f"{resource} was expected and never registered", resource=resource, registered=[*bench.seen.resources]
+            )
+    if not bench.seen.registrations:
+        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s", **_end(bench))
+        return
+    first = bench.seen.registrations[0]
+    if started_s is not None and (took_s := first.at_s - started_s) > SLOW_S:
+        text = f"the first Register call came {took_s:.1f} s after the start"
+        bench.find(Level.ERROR if took_s > HAPPENS_WITHIN_S else Level.INFO, text, took_s=round(took_s, 3))
+
+
+def _end(bench: Bench) -> dict[str, int]:
+    return {"exit_code": bench.plugin.exit_code} if bench.plugin.exit_code is not None else {}
+
+
+@check(
+    "reg-serve-before-register",
+    GROUP,
+    "The plugin serves before it calls Register",
+    level=Level.ERROR,
+    what="While the first Register call of each resource is unanswered, its socket is dialled for 10 s and asked for the options.",
+    why="A kubelet since 1.25 dials the plugin before it answers Register. A plugin that serves only afterwards waits for the "
+    "kubelet, which waits for the plugin: registration fails after 10 s, every time. Older kubelets dial after the answer.",
+    fix="Listen and serve on the plugin's socket first, then call Register. The comment in the API file says it the other way round.",
+    source="the code of the kubelet, against the comment in the API file; public reports",
+    rules="DM-26 DM-27 DM-28 DM-40",
+    needs_ready=False,
+    is_quick=True,
+)
+async def serve_before_register(bench: Bench) -> None:
+    """A dial during Register connects, and the options are answered."""
+    calls(bench)
+    level = Level.ERROR if bench.profile.register_waits_for_plugin else Level.WARNING
+    if not bench.probes:
+        bench.skip("no Register call came: see reg-happens")
+    for probe in bench.probes:
+        where = {"resource": str(probe.resource), "waited_s": round(probe.waited_s, 3), "gave_up": probe.was_left}
+        if probe.connected_after_s is None:
+            how = "the plugin gave its call up" if probe.was_left else "then the dial was given up"
+            text = f"{probe.resource}: while Register was unanswered nobody served for {probe.waited_s:.1f} s, {how}"
+            bench.find(level, text, **where)
+        elif probe.failure is not None:
+            text = f"{probe.resource}: GetDevicePluginOptions failed while Register was unanswered: {probe.failure}"
+            bench.find(level, text, **where, code=probe.failure.code)
+        elif probe.options is None:
+            bench.find(level, f"{probe.resource}: GetDevicePluginOptions was not answered while Register was", **where)
+
+
+@check(
+    "reg-listening-when-registered",
+    GROUP,
+    "The plugin's socket takes the first dial when Register arrives",
+    level=Level.WARNING,
+    what="At the moment of the first Register call of each resource its socket is connected to, once.",
+    why="A first dial that is refused is tried again a second later: registration is slow, and every pod that is admitted meanwhile fails.",
+    fix="Call Register only after listen() has returned and the server runs.",
+    source="public reports",
+    rules="DM-40",
+    needs_ready=False,
+)
+async def listening(bench: Bench) -> None:
+    """Somebody listens at once, or within 100 ms."""
+    calls(bench)
+    for probe in bench.probes:
+        after_s = probe.connected_after_s
+        if not probe.accepted_at_once and (after_s is None or after_s > LISTENS_WITHIN_S):
+            came = "and nobody came" if after_s is None else f"and somebody served {after_s:.1f} s later"
+            bench.warning(
+                f"{probe.resource}: nobody listened when Register arrived, {came}",
+                resource=str(probe.resource),
+                served_after_s=after_s,
+            )
+
+
+@check(
+    "reg-version-v1beta1",
+    GROUP,
+    "Register says the version v1beta1",
+    level=Level.ERROR,
+    what="The field `version` of every Register call.",
+    why="The kubelet compares it to the letter, and refuses everything else.",
+    fix="Send `v1beta1`: the constant `Version` of the API package, not a version of the plugin.",
+    source="the code of the kubelet",
+    rules="DM-22",
+    needs_ready=False,
+    is_quick=True,
+)
+async def version(bench: Bench) -> None:
+    """The version is the only one that there is."""
+    for each, count in Counter(call.registration.version for call in calls(bench)).items():
+        if each != API_VERSION:
+            bench.error(f"Register says version {each!r} ({count} times), not {API_VERSION!r}", version=each)
+
+
+@check(
+    "reg-endpoint-basename",
+    GROUP,
+    "The endpoint is the name of a socket in the device-plugin directory",
+    level=Level.ERROR,
+    needs="BF",
+    what="The field `endpoint` of every Register call, and the file that it names.",
+    why="The kubelet joins it to its directory without looking at it: an absolute path becomes a path below the directory, "
+    "where nobody listens, and the registration fails.",
+    fix="Send the file name of the plugin's socket alone, and make the socket in the directory of kubelet.sock.",
+    source="the API file and the code of the kubelet; public reports",
+    rules="DM-25",
+    needs_ready=False,
+    is_quick=True,
+)
+async def endpoint_basename(bench: Bench) -> None:
+    """A file name, and a socket of that name."""
+    for call in calls(bench):
+        name, resource = call.registration.socket_name, str(call.resource)
+        if not name:
+            bench.error(f"{resource}: the endpoint is empty", resource=resource)
+        elif "/" in name or ".." in name:
+            bench.error(f"{resource}: the endpoint {name!r} is no file name", resource=resource, endpoint=name)
+    for resource in bench.seen.resources:
+        last = bench.seen.registrations_of(resource)[-1]
+        name = last.registration.socket_name
+        if last.is_watched or not name or "/" in name or ".." in name:
+            continue
+        if why := _no_socket(Path(last.socket_path)):
+            bench.error(f"{resource}: the endpoint {name!r} names no socket: {why}", resource=resource, endpoint=name)
+
+
+def _no_socket(path: Path) -> str:
+    try:
+        return "" if path.is_socket() else ("it is no socket" if path.exists() else "there is no such file")
+    except (OSError, ValueError) as error:
+        return os_error_text("cannot look at", path, error) if isinstance(error, OSError) else str(error)
+
+
+@check(
+    "reg-error-surfaced",
+    GROUP,
+    "A refused registration is told",
+    level=Level.WARNING,
+    needs="BP",
+    stage=Stage.OWN,
+    what="Register is refused with a text; the plugin's output and its end are watched for 30 s.",
+    why="A plugin that swallows the refusal looks healthy while the node has no devices, and nobody finds the reason.",
+    fix="Log the error of Register with its text, or exit with an error.",
+    source="public reports",
+    rules="DM-29",
+)
+async def error_surfaced(bench: Bench) -> None:
+    """The text is in the output, or the plugin ends with an error."""
+    with bench.refuse_register(REFUSAL) as refused:
+        await bench.start(settled=False)
+        await _first_call(bench)
+        await bench.holds(lambda: REFUSAL in bench.plugin.output() or bench.plugin.has_ended, SURFACES_WITHIN_S)
+        await bench.plugin.ended(0.2 if bench.plugin.has_ended else 0.0)
+        if REFUSAL in bench.plugin.output() or bench.plugin.exit_code:
+            return
+        end = "ended with 0 and" if bench.plugin.has_ended else f"within {SURFACES_WITHIN_S:g} s it"
+        bench.warning(
+            f"Register was refused, and {end} said nothing of it",
+            refusals=len(refused.calls),
+            output=bench.plugin.output()[-500:],
+        )
+
+
+async def _first_call(bench: Bench) -> None:
+    if not await bench.holds(lambda: bench.seen.registrations or bench.plugin.has_ended, HAPPENS_WITHIN_S):
+        bench.skip("no Register call came: see reg-happens")
+    if not bench.seen.registrations:
+        bench.skip(f"the plugin ended with {bench.plugin.exit_code} before it called Register")
+    calls(bench)
+
+
+@check(
+    "reg-retry-backoff",
+    GROUP,
+    "A refused registration is tried again, and not in a hot loop",
+    level=Level.ERROR,
+    needs="BP",
+    stage=Stage.OWN,
+    what="Register is refused for a while (20 s with --full, else 5 s), then accepted; registration is waited for 60 s.",
+    why="A kubelet that is starting, or busy, refuses. A plugin that gives up silently leaves the node without devices until "
+    "somebody restarts it; one that tries hundreds of times a second takes a core and floods the kubelet's log.",
+    fix="Try again with growing pauses, or exit with an error and let the DaemonSet start the plugin again.",
+    source="public reports",
+    rules="DM-29",
+    limit_s=150.0,
+)
+async def retry_backoff(bench: Bench) -> None:
+    """It recovers, or ends with an error; at most ten calls a second."""
+    with bench.refuse_register(REFUSAL) as refused:
+        await bench.start(settled=False)
+        await _first_call(bench)
+        await bench.observe(20.0, lambda: bench.plugin.has_ended)
+    times = Counter((int(each.at_s), each.resource) for each in refused.calls)
+    if times and (most := max(times.values())) > HOT:
+        bench.warning(f"up to {most} Register calls a second after a refusal, more than {HOT}", most_per_second=most)
+    await _comes(bench, "after Register was refused for a while")
+
+
+async def _comes(bench: Bench, when: str) -> None:
+    """Registered within a minute, or ended with an error."""
+    began_s = bench.began_s
+    await bench.holds(lambda: bench.plugin.has_ended or bench.seen.streams, RETRIES_WITHIN_S)
+    if bench.seen.streams and bench.seen.streams[-1].at_s >= began_s:
+        return
+    if not bench.plugin.has_ended:
+        count = len(bench.seen.registrations)
+        bench.error(f"{when}, the plugin runs on and did not register within {RETRIES_WITHIN_S:g} s", calls=count)
+    elif bench.plugin.exit_code:
+        bench.note(f"the plugin ended with {bench.plugin.exit_code}, which its DaemonSet answers with a new start")
+    else:
+        bench.warning(f"{when}, the plugin ended with 0, as if all was well", exit_code=0)
+
+
+@check(
+    "reg-retry-when-no-kubelet",
+    GROUP,
+    "A plugin that is there before the kubelet waits for it",
+    level=Level.ERROR,
+    needs="BP",
+    stage=Stage.OWN,
+    what="The plugin is started without kubelet.sock, and again beside one that refuses connections; then the kubelet comes, "
+    "and registration is waited for 60 s.",
+    why="After a reboot plugins often start before the kubelet listens. One that gives up silently stays unregistered for ever.",
+    fix="Wait for kubelet.sock, or try again with pauses, or exit with an error.",
+    source="public reports",
+    rules="DM-16",
+    limit_s=170.0,
+)
+async def retry_when_no_kubelet(bench: Bench) -> None:
+    """Without a socket, and with a dead one."""
+    for when, is_dead in (
+        ("without kubelet.sock at its start", False),
+        ("with a dead kubelet.sock at its start", True),
+    ):
+        await bench.node.crash()
+        if not is_dead:
+            bench.node.root.layout.registration_socket.unlink(missing_ok=True)
+        bench.seen.streams.clear()
+        await bench.start(settled=False)
+        await bench.observe(WITHOUT_KUBELET_S, lambda: bench.plugin.has_ended)
+        await bench.node.start_kubelet()
+        await _comes(bench, when)
+        await bench.plugin.close()
+
+
+@check(
+    "reg-deadline-sane",
+    GROUP,
+    "The Register call has a deadline of 10 s or more",
+    level=Level.WARNING,
+    what="How much time each Register call has left when it arrives.",
+    why="A kubelet since 1.25 dials the plugin under the deadline of this call and takes up to 10 s for it: with less, a busy node "
+    "makes registration fail for no good reason.",
+    fix="Give Register 10 s or more, counted from when the connection is there.",
+    source="the code of the kubelet",
+    rules="DM-30",
+    needs_ready=False,
+)
+async def deadline_sane(bench: Bench) -> None:
+    """Ten seconds, less what the way takes."""
+    for resource in bench.seen.resources:
+        of_resource = [each for each in calls(bench) if each.resource == resource]
+        shortest = min((c.deadline_s for c in of_resource if c.deadline_s is not None), default=None)
+        if shortest is not None and shortest < DEADLINE_S - ON_THE_WAY_S:
+            text = f"{resource}: Register had {shortest:.1f} s left when it arrived, less than {DEADLINE_S:g} s"
+            bench.warning(text, resource=str(resource), deadline_s=round(shortest, 3))
+        elif any(each.deadline_s is None for each in of_resource):
+            bench.info(f"{resource}: Register has no deadline: a kubelet that hangs holds the plugin up for ever")
+
+
+@check(
+    "reg-not-periodic",
+    GROUP,
+    "A registered plugin does not register again for no reason",
+    level=Level.WARNING,
+    what="Register calls while nothing happens: no restart of the kubelet, no lost stream.",
+    why="Each registration makes the kubelet dial and replace the plugin: between the end of the old stream and the first list "
+    "of the new one devices are missing, and pods are rejected.",
+    fix="Register once, and again only when kubelet.sock is another one, the socket is gone or the stream has ended.",
+    source="public reports",
+    rules="DM-35",
+    observes=True,
+)
+async def not_periodic(bench: Bench) -> None:
+    """Nothing comes in an idle while, and nothing came twice before it."""
+    window = await bench.observe(60.0)
+    for resource in bench.resources:
+        of_resource = bench.seen.registrations_of(resource)
+        if not of_resource:
+            continue
+        first, *later = of_resource
+        losses = [each.at_s for each in bench.seen.ends_of(resource)]
+        again = [each for each in later if each.at_s <= window.end_s and not any(loss <= each.at_s for loss in losses)]
+        if again:
+            after = ", ".join(f"{each.at_s - first.at_s:.1f} s" for each in again[:5])
+            text = f"{resource} was registered {len(again)} times more for no reason, {after} after the first time"
+            bench.warning(text, resource=str(resource), count=len(again))

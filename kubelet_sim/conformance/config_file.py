@@ -1,0 +1,141 @@
+"""The choices of a suite from a file: `[tool.kubelet-sim.conform]` in `pyproject.toml`, or `[conform]` in `kubelet-sim.toml`.
+
+Keys are the long names of the command line's options.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from kubelet_sim.conformance.config import HOOKS, Isolation, Mode, SuiteConfig
+from kubelet_sim.errors import UsageError
+
+FILES = (("kubelet-sim.toml", ("conform",)), ("pyproject.toml", ("tool", "kubelet-sim", "conform")))
+
+
+def read_config(folder: Path) -> SuiteConfig:
+    """The choices in the first file of the folder that has any; the defaults without one.
+
+    Raises:
+        UsageError: the file cannot be read, or has a key or a value that cannot be.
+    """
+    for name, path in FILES:
+        file = folder / name
+        if file.is_file() and (table := _table(file, path)) is not None:
+            return from_mapping(table, str(file), folder)
+    return SuiteConfig()
+
+
+def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
+    try:
+        found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error
+    for name in path:
+        if not isinstance(found, dict) or name not in found:
+            return None
+        found = found[name]
+    if not isinstance(found, dict):
+        raise UsageError(f"{file}: [{'.'.join(path)}] is no table")
+    return found
+
+
+def from_mapping(table: Mapping[str, Any], where: str, folder: Path) -> SuiteConfig:
+    """The choices in a table; paths count from the folder. Raises `UsageError`, with `where`, for what cannot be."""
+    hooks = {name: _text(table[name], where, name) for name in HOOKS if name in table}
+    changes: dict[str, Any] = {"hooks": hooks} if hooks else {}
+    for key, value in table.items():
+        if key in hooks:
+            continue
+        if key not in _KEYS:
+            raise UsageError(f"{where}: there is no key {key!r}; there are: {', '.join(sorted((*_KEYS, *HOOKS)))}")
+        name, convert = _KEYS[key]
+        try:
+            changes[name] = convert(value, folder)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise UsageError(f"{where}: {key}: {value!r} cannot be: {error}") from error
+    return evolve(SuiteConfig(), **changes)
+
+
+def _text(value: object, where: str, key: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {key}: {value!r} is no text")
+    return value
+
+
+def _texts(value: Any, _: Path) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(each, str) for each in found):
+        raise ValueError("expected texts")
+    return found
+
+
+def _command(value: Any, _: Path) -> tuple[str, ...]:
+    return tuple(shlex.split(value)) if isinstance(value, str) else _texts(value, _)
+
+
+def _truth(value: Any, _: Path) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("expected true or false")  # noqa: TRY004 - one kind of error for all values
+    return value
+
+
+def _path(value: Any, folder: Path) -> Path:
+    return folder / str(value)
+
+
+def _paths(value: Any, folder: Path) -> tuple[Path, ...]:
+    return tuple(folder / each for each in _texts(value, folder))
+
+
+def _seconds(value: Any, _: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise ValueError("expected seconds")
+    return float(value)
+
+
+def _whole(value: Any, _: Path) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("expected a whole number")
+    return value
+
+
+def _mapping(value: Any, folder: Path) -> dict[str, tuple[str, ...]]:
+    return {str(key): _texts(each, folder) for key, each in value.items()}
+
+
+_Convert = Callable[[Any, Path], Any]
+_KEYS: Mapping[str, tuple[str, _Convert]] = {
+    "command": ("command", _command),
+    "attach": ("attach", _path),
+    "env": ("env", lambda value, _: {str(key): str(each) for key, each in value.items()}),
+    "cwd": ("cwd", _path),
+    "start-timeout": ("start_timeout_s", _seconds),
+    "isolate": ("isolate", lambda value, _: Isolation(value)),
+    "expect-resource": ("expected_resources", _texts),
+    "host-paths": ("host_paths", _mapping),
+    "shared-nodes": ("shared_nodes", _texts),
+    "host-root": ("host_root", _path),
+    "cdi-dirs": ("cdi_dirs", _paths),
+    "numa-nodes": ("numa_nodes", lambda value, folder: tuple(_whole(each, folder) for each in value)),
+    "most-devices": ("most_devices", _whole),
+    "consumer": ("consumer", _command),
+    "kubelet-version": ("kubelet_versions", _texts),
+    "mode": ("mode", lambda value, _: Mode(value)),
+    "strict": ("is_strict", _truth),
+    "beyond": ("is_beyond", _truth),
+    "select": ("select", _texts),
+    "skip": ("skip", _texts),
+    "known-failures": ("known_failures", _path),
+    "fail-fast": ("fail_fast", _truth),
+    "rerun-failed": ("rerun_failed", _truth),
+    "seed": ("seed", _whole),
+    "shuffle": ("is_shuffled", _truth),
+    "jobs": ("jobs", _whole),
+}

@@ -1,0 +1,93 @@
+"""What a plugin is like at the moment it calls Register: tried once for each resource, while its call is unanswered."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+from attrs import define
+
+from kubelet_sim.conformance.watching import Bell
+from kubelet_sim.errors import RpcFailed
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
+from kubelet_sim.node.driver import socket_path
+from kubelet_sim.node.hooks import Hook
+from kubelet_sim.wire.plugin_client import GrpcPluginCalls
+
+
+@define
+class Probe:
+    """What came of it."""
+
+    resource: ResourceName
+    accepted_at_once: bool = False
+    """Whether the very first dial found somebody who listens."""
+    connected_after_s: float | None = None
+    """How long until the plugin's server spoke; `None`: never while we waited."""
+    waited_s: float = 0.0
+    """How long it was waited for, all in all."""
+    options: PluginOptions | None = None
+    failure: RpcFailed | None = None
+    """Of GetDevicePluginOptions."""
+    options_took_s: float | None = None
+    was_left: bool = False
+    """Whether the plugin gave its call up meanwhile."""
+
+
+class StartProbe(Hook):
+    """Looks at each resource at its first Register call, as a kubelet since 1.25 does itself a moment later."""
+
+    def __init__(self, directory: str, calls: GrpcPluginCalls, bell: Bell) -> None:
+        self._directory = directory
+        self._calls = calls
+        self._bell = bell
+        self.probes: dict[ResourceName, Probe] = {}
+
+    async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+        """See `Hook`."""
+        del deadline_s
+        if registration.resource in self.probes:
+            return
+        probe = self.probes[registration.resource] = Probe(registration.resource)
+        path = socket_path(self._directory, SocketName(registration.socket_name))
+        probe.accepted_at_once = accepts(path)
+        begun_s = time.monotonic()
+        try:
+            await self._look(probe, path)
+        except asyncio.CancelledError:
+            probe.was_left = True
+            raise
+        finally:
+            probe.waited_s = time.monotonic() - begun_s
+            self._bell.ring()
+
+    async def _look(self, probe: Probe, path: str) -> None:
+        begun_s, connection = time.monotonic(), self._calls.connection(path)
+        try:
+            async with asyncio.timeout(DIAL_TIMEOUT_S):
+                await connection.ready()
+                connected_s = time.monotonic()
+                probe.connected_after_s = connected_s - begun_s
+                probe.options = await connection.get_device_plugin_options()
+                probe.options_took_s = time.monotonic() - connected_s
+        except TimeoutError:
+            pass
+        except RpcFailed as failure:
+            probe.failure = failure
+        finally:
+            await connection.close()
+
+
+def accepts(path: str) -> bool:
+    """Whether somebody listens on that socket right now."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dial:
+        dial.setblocking(False)  # a backlog that is full answers at once, too, and is somebody
+        try:
+            dial.connect(path)
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return True

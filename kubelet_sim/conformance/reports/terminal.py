@@ -1,0 +1,101 @@
+"""A run as lines for a terminal: progress as it goes, then what is wrong with its evidence, then a summary.
+
+Lines hold foreign text as it came: whoever prints them escapes it, line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubelet_sim.conformance.check import Level
+from kubelet_sim.conformance.suite import Progress
+from kubelet_sim.conformance.verdict import Outcome, Report, Status
+
+_WORDS = {
+    Status.PASSED: "pass",
+    Status.FAILED: "FAIL",
+    Status.WARNED: "warn",
+    Status.SKIPPED: "skip",
+    Status.BROKEN: "BROKEN",
+}
+_LAST_RECORDS = 12
+_LAST_LINES = 12
+
+
+def progress_line(progress: Progress, *, is_verbose: bool = False) -> str | None:
+    """A line for what just happened; `None` for what is worth none: beginnings, and skips unless `is_verbose`."""
+    if progress.text:
+        return f"note: {progress.text}"
+    outcome = progress.outcome
+    if outcome is None or (outcome.status is Status.SKIPPED and not is_verbose):
+        return None
+    width = len(str(progress.total))
+    known = " (known)" if outcome.is_known else ""
+    return (
+        f"[{progress.done:{width}}/{progress.total}] {_WORDS[outcome.status]:6} {outcome.check.id}  "
+        f"{outcome.took_s:.1f} s{known}"
+    )
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """What is wrong, and what it comes to."""
+    telling = [each for each in report.outcomes if each.status in (Status.FAILED, Status.WARNED, Status.BROKEN)]
+    telling += [each for each in report.outcomes if each.is_known and each.status is Status.PASSED]
+    for outcome in telling:
+        yield ""
+        yield from outcome_lines(outcome)
+    infos = [(each, f) for each in report.outcomes for f in each.findings if f.level is Level.INFO]
+    if infos:
+        yield ""
+        yield from (f"info: {outcome.check.id}: {finding.text}" for outcome, finding in infos)
+    yield ""
+    yield from skipped_lines(report.outcomes)
+    yield from summary_lines(report)
+
+
+def outcome_lines(outcome: Outcome) -> Iterator[str]:
+    """One check that is no pass, with evidence."""
+    check = outcome.check
+    yield f"{_WORDS[outcome.status]} {check.id}: {check.title}"
+    if outcome.is_known and outcome.status is Status.PASSED:
+        yield "  it passes, and is in the list of known failures: take it out"
+        return
+    if outcome.reason:
+        yield f"  {outcome.reason}"
+    for finding in outcome.findings:
+        yield f"  {finding.level.value}: {finding.text}"
+        if finding.evidence:
+            yield f"    {', '.join(f'{name}={value!r}' for name, value in finding.evidence.items())}"
+    yield from (f"  ({note})" for note in outcome.notes)
+    yield f"  why: {check.why}"
+    yield f"  fix: {check.fix}"
+    yield f"  source: {check.source}{f' [{chr(32).join(check.rules)}]' if check.rules else ''}"
+    if outcome.records:
+        yield "  what happened on the node last:"
+        yield from (f"    {r.at_s:8.3f} {r.subject}: {r.text}" for r in outcome.records[-_LAST_RECORDS:])
+    if outcome.output:
+        yield "  what the plugin said last:"
+        yield from (f"    | {line}" for line in outcome.output[-_LAST_LINES:])
+
+
+def skipped_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What was skipped, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for each in outcomes:
+        if each.status is Status.SKIPPED:
+            by_reason.setdefault(each.reason, []).append(each.check.id)
+    for reason, ids in by_reason.items():
+        yield f"skipped: {reason}: {', '.join(ids)}"
+
+
+def summary_lines(report: Report) -> Iterator[str]:
+    """The last lines."""
+    about = report.about
+    counts = ", ".join(f"{report.count(status)} {status.value}" for status in Status if report.count(status))
+    known = sum(each.is_known and each.status is not Status.PASSED for each in report.outcomes)
+    yield f"kubelet {about.kubelet_version}, {about.mode} mode (observed {about.window_s:g} s), seed {about.seed}"
+    yield f"resources: {', '.join(about.resources) or 'none'}"
+    if about.mode == "quick":
+        yield "quick: only errors that can be seen from outside at once were looked for"
+    verdict = "could not be tested" if not report.could_run else ("does not conform" if report.bad else "conforms")
+    yield f"{counts}{f' ({known} of them known)' if known else ''} in {report.took_s:.1f} s: {verdict}"

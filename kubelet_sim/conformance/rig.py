@@ -1,0 +1,258 @@
+"""A node of its own with a plugin of its own, in a folder of their own: what one check, or many, use and leave.
+
+Knows how both begin and end. Whatever happens, `close` leaves no process, no socket and no file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Self
+
+from attrs import frozen
+
+from kubelet_sim.conformance.attached import AttachedPlugin
+from kubelet_sim.conformance.clock import JumpingClock
+from kubelet_sim.conformance.config import Isolation, SuiteConfig
+from kubelet_sim.conformance.probe import StartProbe
+from kubelet_sim.conformance.process import Launch, PluginProcess
+from kubelet_sim.conformance.shuffled import Shuffled
+from kubelet_sim.conformance.watching import Bell, Seen
+from kubelet_sim.errors import TransportError
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.node.booting import plugin_calls
+from kubelet_sim.node.config import NodeConfig, SocketAppears
+from kubelet_sim.node.isolation import namespaces_available
+from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.node import Node
+from kubelet_sim.profiles import Profile
+from kubelet_sim.wire.unix_socket import short_folder
+
+Plugin = PluginProcess | AttachedPlugin
+SETTLED_S = 0.3
+"""A plugin that has asked for nothing more for so long has registered all its resources."""
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@frozen
+class Window:
+    """A while in which nothing was done to the plugin."""
+
+    begin_s: float
+    """Monotonic, as all times of `Seen`."""
+    end_s: float
+    cpu_s: float | None
+    """Processor time that the plugin's process used meanwhile; `None`: not known."""
+
+    @property
+    def length_s(self) -> float:
+        """How long it was."""
+        return self.end_s - self.begin_s
+
+
+@frozen
+class Recovery:
+    """How a plugin came back after something."""
+
+    took_s: float | None
+    """Until every resource was registered and listed again; `None`: not in time."""
+    exit_code: int | None = None
+    """If it ended meanwhile and was started again: what it had ended with."""
+
+
+class Rig:
+    """One node and one plugin; an async context manager.
+
+    Args:
+        config: the choices.
+        profile: the kubelet that is emulated.
+        seed: of the orders that the kubelet leaves open.
+    """
+
+    def __init__(self, config: SuiteConfig, profile: Profile, seed: int) -> None:
+        self.config = config
+        self.profile = profile
+        self._seed = seed
+        self.clock = JumpingClock()
+        self.bell = Bell()
+        self.was_lost = False
+        """Whether the plugin had to be started again since somebody looked."""
+        self.window: Window | None = None
+        """The idle while that checks share."""
+        self._idle_since_s: float | None = None
+        self._idle_cpu_s: float | None = None
+        self._held = AsyncExitStack()
+        folder = config.attach or Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
+        if config.attach is None:
+            self._held.callback(shutil.rmtree, folder, ignore_errors=True)
+        self.root = RootLayout(folder / "n" if config.attach is None else folder.resolve())
+        node = NodeConfig(self.root.path, profile, socket_appears=SocketAppears.BIND)
+        self.node = Node(node, clock=self.clock, order=Shuffled(seed))
+        self.seen = Seen(self.node, self.bell)
+        self.start_probe = StartProbe(str(self.root.device_plugins), plugin_calls(profile), self.bell)
+        self.plugin: Plugin = AttachedPlugin(self._any_socket) if config.attach else self.new_process()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.node.start()
+        except BaseException:
+            await self._held.aclose()
+            raise
+        self._held.push_async_callback(self.node.stop)
+        self._held.push_async_callback(self.plugin.close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._held.aclose()
+
+    def twin(self) -> Rig:
+        """Another one like it, in a folder of its own."""
+        return Rig(self.config, self.profile, self._seed)
+
+    def new_process(self) -> PluginProcess:
+        """One more instance of the plugin in the same directory, not started; the caller closes it.
+
+        Raises `TransportError` if it would have to be isolated and cannot be.
+        """
+        config = self.config
+        launch = Launch(config.command, self.root, config.env, config.cwd, is_isolated=False)
+        if config.isolate is not Isolation.NONE and (why := why_not_isolated()) is not None:
+            if config.isolate is Isolation.NAMESPACE or not launch.has_placeholder:
+                advice = (
+                    "give the plugin its directory with {dir} or {socket} in its command line, or use --isolate none"
+                )
+                raise TransportError(f"the plugin cannot be kept away from /var/lib/kubelet: {why}; or else {advice}")
+        elif config.isolate is not Isolation.NONE:
+            launch = Launch(config.command, self.root, config.env, config.cwd, is_isolated=True)
+        return PluginProcess(launch, self.bell.ring)
+
+    def also_close(self, process: PluginProcess) -> None:
+        """Have it end with the rig, if not before."""
+        self._held.push_async_callback(process.close)
+
+    @property
+    def resources(self) -> tuple[ResourceName, ...]:
+        """The advertised ones: registered in this run, or named by the user; sorted."""
+        return tuple(sorted({*self.seen.resources, *map(ResourceName, self.config.expected_resources)}))
+
+    def is_ready(self) -> bool:
+        """Whether every resource is registered, streams, and has listed; and there is one at all."""
+        return bool(self.resources) and all(map(self.seen.is_live, self.resources))
+
+    async def start_plugin(self, *, probes: bool = False) -> bool:
+        """Start it if that can be done, and wait; whether it is ready in time. See `settled`."""
+        if probes:
+            self.node.hooks.add(self.start_probe)
+        if self.plugin.can_start:
+            await self.plugin.start()
+        return await self.settled(self.config.start_timeout_s)
+
+    async def settled(self, within_s: float) -> bool:
+        """Wait until it is ready and asks for nothing more; whether that came in time. A plugin that ends is given up."""
+        deadline = time.monotonic() + within_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            await self.bell.first(lambda: self.is_ready() or self.plugin.has_ended, left_s)
+            if not self.is_ready():
+                if self.plugin.has_ended:
+                    return False
+                continue
+            count = len(self.seen.registrations)
+            if not await self.bell.first(lambda count=count: len(self.seen.registrations) > count, SETTLED_S):  # type: ignore[misc]
+                self._begin_idleness()
+                return True
+        return self.is_ready()
+
+    async def ensure_ready(self) -> bool:
+        """Have the plugin ready for the next check; starts it again if it is gone, or does not come back by itself."""
+        if not self.node.has_kubelet:
+            await self.node.restart()
+        if self.is_ready() and not self.plugin.has_ended:
+            return True
+        self.was_lost = True
+        if not self.plugin.has_ended and await self.settled(self.config.start_timeout_s):
+            return True
+        if not self.plugin.can_start:
+            return False
+        await self.plugin.close()
+        return await self.start_plugin()
+
+    async def recovered(self, since_s: float, within_s: float) -> Recovery:
+        """Wait until every resource has registered and listed again since that moment.
+
+        A plugin that ends with an error on the way is started again, as its DaemonSet would: that counts.
+        """
+        resources, exit_code = self.resources, None
+        deadline = time.monotonic() + within_s
+
+        def is_back() -> bool:
+            return all(self._is_back(resource, since_s) for resource in resources)
+
+        while (left_s := deadline - time.monotonic()) > 0:
+            await self.bell.first(lambda: is_back() or self.plugin.has_ended, left_s)
+            if is_back():
+                return Recovery(time.monotonic() - since_s, exit_code)
+            if self.plugin.has_ended:
+                if not self.plugin.exit_code or exit_code is not None or not self.plugin.can_start:
+                    return Recovery(None, self.plugin.exit_code)
+                exit_code = self.plugin.exit_code
+                await self.plugin.start()
+        return Recovery(None, exit_code)
+
+    def _is_back(self, resource: str, since_s: float) -> bool:
+        current = self.seen.current_list(resource)
+        return current is not None and current.at_s >= since_s
+
+    # --- idleness
+
+    def _begin_idleness(self) -> None:
+        if self.window is None and self._idle_since_s is None:
+            self._idle_since_s, self._idle_cpu_s = time.monotonic(), cpu_s(self.plugin.pid)
+
+    async def shared_window(self, length_s: float) -> Window:
+        """The idle while since the plugin was ready: waited for once, by whoever asks first or for longer."""
+        if self.window is not None and self.window.length_s >= length_s:
+            return self.window
+        begin_s = self._idle_since_s or time.monotonic()
+        if (left_s := begin_s + length_s - time.monotonic()) > 0:
+            await asyncio.sleep(left_s)
+        self.window = Window(begin_s, time.monotonic(), _used(self._idle_cpu_s, cpu_s(self.plugin.pid)))
+        return self.window
+
+    async def fresh_window(self, length_s: float) -> Window:
+        """A while from now on."""
+        begin_s, used_s = time.monotonic(), cpu_s(self.plugin.pid)
+        await asyncio.sleep(length_s)
+        return Window(begin_s, time.monotonic(), _used(used_s, cpu_s(self.plugin.pid)))
+
+    def _any_socket(self) -> str | None:
+        return self.seen.registrations[-1].socket_path if self.seen.registrations else None
+
+
+_why_not: list[str | None] = []
+
+
+def why_not_isolated() -> str | None:
+    """Why nothing can be isolated on this machine, found out once; `None`: it can."""
+    if not _why_not:
+        _why_not.append(namespaces_available())
+    return _why_not[0]
+
+
+def cpu_s(pid: int | None) -> float | None:
+    """Processor time that a process has used so far; `None` if it is not there."""
+    if pid is None:
+        return None
+    try:
+        fields = Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+
+def _used(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before

@@ -1,0 +1,270 @@
+"""Plays checks against a plugin: in stages, each within a time of its own, whatever the plugin does.
+
+First those that share one plugin, idle; then, on the same one, those that restart the kubelet; then those that need an
+instance of their own, several side by side if the plugin allows that. What comes of it is a `Report`; nothing is shown here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+
+from attrs import evolve, frozen
+
+from kubelet_sim import __version__
+from kubelet_sim.conformance import checks as _checks  # noqa: F401 - fills the table
+from kubelet_sim.conformance.bench import Bench, Skipped
+from kubelet_sim.conformance.check import CHECKS, Check, Need, Stage, in_order
+from kubelet_sim.conformance.config import Mode, SuiteConfig
+from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
+from kubelet_sim.conformance.rig import Rig
+from kubelet_sim.conformance.selection import selected, why_not
+from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
+from kubelet_sim.errors import KubeletSimError, UsageError
+from kubelet_sim.profiles import Profile, profile_of
+
+SIDE_BY_SIDE = 4
+"""How many instances of a plugin run at once, if it allows that at all."""
+_KEPT_RECORDS = 400
+_KEPT_LINES = 60
+NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
+
+
+@frozen
+class Progress:
+    """Something happened in a run."""
+
+    done: int
+    total: int
+    begun: Check | None = None
+    outcome: Outcome | None = None
+    text: str = ""
+    """Something about the run as a whole."""
+
+
+Listener = Callable[[Progress], None]
+
+
+def run(config: SuiteConfig, listener: Listener = lambda _: None) -> tuple[Report, ...]:
+    """`conform` for those who have no event loop."""
+    return asyncio.run(conform(config, listener))
+
+
+async def conform(config: SuiteConfig, listener: Listener = lambda _: None) -> tuple[Report, ...]:
+    """Test a plugin, once against each kubelet version; the reports in that order.
+
+    Args:
+        config: the choices.
+        listener: told of each check as it begins and ends.
+
+    Raises:
+        UsageError: the choices cannot be.
+        TransportError: there can be no node, or no plugin beside it.
+    """
+    config.check()
+    profiles = [profile_of(version) for version in config.kubelet_versions]
+    known = known_failures(config.known_failures, CHECKS)
+    remembered = state_file(config)
+    wanted = selected(in_order(), config, read_failed(remembered) if config.rerun_failed else frozenset())
+    if not wanted:
+        raise UsageError("no check is selected; kubelet-sim conform --list shows all")
+    seed = Random().randrange(2**32) if config.seed is None else config.seed  # noqa: S311 - an order, no secret
+    reports = []
+    for profile in profiles:
+        report = await Suite(evolve(config, seed=seed), profile, wanted, known, listener).run()
+        reports.append(report)
+        if config.fail_fast and report.bad:
+            break
+    write_failed(remembered, {each.check.id for report in reports for each in report.outcomes if report.is_bad(each)})
+    return tuple(reports)
+
+
+class Suite:
+    """One run against one kubelet."""
+
+    def __init__(
+        self,
+        config: SuiteConfig,
+        profile: Profile,
+        checks: Sequence[Check],
+        known: frozenset[str] = frozenset(),
+        listener: Listener = lambda _: None,
+    ) -> None:
+        self._config = config
+        self._profile = profile
+        self._checks = checks
+        self._known = known
+        self._listener = listener
+        self._seed = config.seed or 0
+        self._outcomes: dict[str, Outcome] = {}
+        self._resources: tuple[str, ...] = ()
+        self._notes: list[str] = []
+        self._is_over = False
+
+    async def run(self) -> Report:
+        """Make all checks; outcomes come in the order of the catalogue."""
+        began_s = time.monotonic()
+        possible = []
+        for check in self._checks:
+            if why := why_not(check, self._config, self._profile):
+                self._finish(Outcome(check, Status.SKIPPED, reason=why))
+            else:
+                possible.append(check)
+        staged = {stage: self._arranged(each for each in possible if each.stage is stage) for stage in Stage}
+        jobs = self._config.jobs or 1
+        if staged[Stage.SHARED] or staged[Stage.RESTARTS]:
+            jobs = await self._together(staged[Stage.SHARED], staged[Stage.RESTARTS], has_own=bool(staged[Stage.OWN]))
+        await self._apart(staged[Stage.OWN], jobs)
+        outcomes = tuple(self._outcomes[each.id] for each in self._checks if each.id in self._outcomes)
+        config = self._config
+        about = About(
+            kubelet_sim=__version__,
+            kubelet_version=self._profile.stands_for,
+            plugin=shlex.join(config.command or config.consumer) or f"attached at {config.attach}",
+            resources=self._resources,
+            seed=self._seed,
+            mode=config.mode.value,
+            window_s=config.window_s(60.0),
+        )
+        took_s = time.monotonic() - began_s
+        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=tuple(self._notes))
+
+    def _arranged(self, checks: Iterable[Check]) -> list[Check]:
+        """Those that look at an idle plugin come first; otherwise by the catalogue, or by the seed."""
+        found = list(checks)
+        if self._config.is_shuffled:
+            Random(self._seed).shuffle(found)  # noqa: S311 - an order, no secret
+        return sorted(found, key=lambda each: not each.observes)
+
+    # --- the stages
+
+    async def _together(self, shared: Sequence[Check], restarts: Sequence[Check], *, has_own: bool) -> int:
+        """The stages on one plugin; how many instances can run side by side after it."""
+        async with self._rig() as rig:
+            is_ready = await rig.start_plugin(probes=True)
+            self._resources = rig.resources
+            for check in shared:
+                await self._one_shared(check, rig, is_ready=is_ready)
+            for check in restarts:
+                is_ready = is_ready and await rig.ensure_ready()
+                await self._one_shared(check, rig, is_ready=is_ready)
+            if not is_ready:
+                self._tell(f"the plugin never got ready: {_last_words(rig)}")
+            jobs = self._config.jobs or (await self._side_by_side(rig) if has_own and is_ready else 1)
+            self._resources = tuple(sorted({*self._resources, *rig.resources}))
+        return jobs
+
+    async def _one_shared(self, check: Check, rig: Rig, *, is_ready: bool) -> None:
+        if self._is_over:
+            return
+        notes: tuple[str, ...] = ()
+        if not check.needs_ready:
+            pass
+        elif not is_ready:
+            self._finish(Outcome(check, Status.SKIPPED, reason=NEVER_READY))
+            return
+        elif not await rig.ensure_ready():
+            reason = f"the plugin was lost in an earlier check and did not come back: {_last_words(rig)}"
+            self._finish(Outcome(check, Status.BROKEN, reason=reason))
+            return
+        if rig.was_lost:
+            rig.was_lost = False
+            notes = ("the plugin was lost in the check before, and is ready again",)
+        await self._make(check, rig, notes)
+
+    async def _side_by_side(self, rig: Rig) -> int:
+        """Whether a second instance beside a second node gets ready while the first one runs on, as ports may forbid."""
+        if not rig.plugin.can_start or self._is_over or not await rig.ensure_ready():
+            return 1
+        async with self._rig() as other:
+            can = await other.start_plugin() and not rig.plugin.has_ended and rig.is_ready()
+        if not can:
+            self._tell("instances of the plugin cannot run side by side: checks come one after the other")
+        return SIDE_BY_SIDE if can else 1
+
+    async def _apart(self, checks: Sequence[Check], jobs: int) -> None:
+        """Each on a rig of its own, at last and one by one those that change what all instances see."""
+        room = asyncio.Semaphore(jobs)
+
+        async def make(check: Check) -> None:
+            async with room:
+                if self._is_over:
+                    return
+                try:
+                    async with self._rig() as rig:
+                        await self._make(check, rig)
+                        self._resources = tuple(sorted({*self._resources, *rig.resources}))
+                except KubeletSimError as error:
+                    self._finish(Outcome(check, Status.BROKEN, reason=str(error)))
+
+        async with asyncio.TaskGroup() as group:
+            for check in checks:
+                if Need.HOOK not in check.needs:
+                    group.create_task(make(check))
+        for check in checks:
+            if Need.HOOK in check.needs:
+                await make(check)
+
+    def _rig(self) -> Rig:
+        return Rig(self._config, self._profile, self._seed)
+
+    # --- one check
+
+    async def _make(self, check: Check, rig: Rig, notes: tuple[str, ...] = ()) -> None:
+        self._listener(Progress(len(self._outcomes), len(self._checks), begun=check))
+        bench = Bench(check, rig, notes)
+        last = max((each.number for each in rig.node.transcript), default=0)
+        status, reason = None, ""
+        try:
+            async with asyncio.timeout(check.limit_s):
+                await check.run(bench)
+        except Skipped as skipped:
+            status, reason = Status.SKIPPED, str(skipped)
+        except TimeoutError:
+            status, reason = Status.BROKEN, f"did not end within {check.limit_s:g} s"
+        except KubeletSimError as error:
+            status, reason = Status.BROKEN, str(error)
+        except Exception as error:  # noqa: BLE001 - a bug in a check must not end the run
+            status, reason = Status.BROKEN, f"this should not have happened: {type(error).__name__}: {error}"
+        if bench.findings and status in (None, Status.SKIPPED):
+            status = status_of(bench.findings)
+        status = status or Status.PASSED
+        is_pass = status in (Status.PASSED, Status.SKIPPED)
+        self._finish(
+            Outcome(
+                check,
+                status,
+                tuple(bench.findings),
+                tuple(bench.notes),
+                reason,
+                time.monotonic() - bench.began_s,
+                () if is_pass else tuple(rig.node.transcript.after(last, _KEPT_RECORDS)),
+                () if is_pass else tuple(line.text for line in list(rig.plugin.lines)[-_KEPT_LINES:]),
+            )
+        )
+
+    def _finish(self, outcome: Outcome) -> None:
+        outcome = evolve(outcome, is_known=outcome.check.id in self._known)
+        self._outcomes[outcome.check.id] = outcome
+        bad = Report(_NOBODY, (outcome,), 0.0, is_strict=self._config.is_strict).bad
+        if bad and self._config.fail_fast:
+            self._is_over = True
+        self._listener(Progress(len(self._outcomes), len(self._checks), outcome=outcome))
+
+    def _tell(self, text: str) -> None:
+        self._notes.append(text)
+        self._listener(Progress(len(self._outcomes), len(self._checks), text=text))
+
+
+_NOBODY = About("", "", "", (), 0, Mode.DEFAULT.value, 0.0)
+
+
+def _last_words(rig: Rig) -> str:
+    """What a plugin said last, and how it ended."""
+    plugin = rig.plugin
+    end = f"it ended with {plugin.exit_code}" if plugin.has_ended else "it runs"
+    said = [line.text for line in list(plugin.lines)[-3:]]
+    return f"{end}; its last words: {' / '.join(said)}" if said else f"{end}, and said nothing"

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from kubelet_sim.conformance import Mode, SuiteConfig
+from kubelet_sim.conformance.check import CHECKS, in_order
+from kubelet_sim.conformance.selection import selected, why_not
+from kubelet_sim.errors import UsageError
+from kubelet_sim.profiles import profile_of
+
+PLUGIN = SuiteConfig(command=("plugin",))
+
+
+def ids(config: SuiteConfig, *failed: str) -> set[str]:
+    """What is selected."""
+    return {each.id for each in selected(in_order(), config, frozenset(failed))}
+
+
+def test_without_a_word_nothing_beyond_the_kubelet_is_selected() -> None:
+    """What no kubelet does comes with `is_beyond` only."""
+    beyond = {each.id for each in CHECKS.values() if each.is_beyond}
+    assert not ids(PLUGIN) & beyond
+    assert ids(evolve(PLUGIN, is_beyond=True)) >= beyond
+
+
+@pytest.mark.parametrize("word", ["law-unique-ids", "LAW-unique-*", "listandwatch", "Listing", "error"])
+def test_a_word_is_an_id_a_pattern_a_group_or_a_level(word: str) -> None:
+    """In any case of letters."""
+    assert "law-unique-ids" in ids(evolve(PLUGIN, select=(word,)))
+    assert "law-unique-ids" not in ids(evolve(PLUGIN, skip=(word,)))
+
+
+def test_a_word_that_means_nothing_is_refused() -> None:
+    """With names that are near."""
+    with pytest.raises(UsageError, match="law-unique-ids"):
+        ids(evolve(PLUGIN, select=("law-uniqe",)))
+
+
+def test_the_quick_mode_has_the_quick_checks_only() -> None:
+    """They are errors that can be seen from outside."""
+    assert ids(evolve(PLUGIN, mode=Mode.QUICK)) == {each.id for each in CHECKS.values() if each.is_quick}
+
+
+def test_what_failed_before_is_selected_alone_if_there_is_any() -> None:
+    """Nothing failed: everything is made."""
+    again = evolve(PLUGIN, rerun_failed=True)
+    assert ids(again, "law-unique-ids") == {"law-unique-ids"}
+    assert ids(again) == ids(PLUGIN)
+
+
+def test_a_missing_hook_is_named() -> None:
+    """The reason says which option would help; a need that is optional is no reason."""
+    profile = profile_of("1.36")
+    assert why_not(CHECKS["law-full-list-every-time"], PLUGIN, profile) == "needs --break CMD and --mend CMD"
+    assert not why_not(CHECKS["law-full-list-every-time"], evolve(PLUGIN, hooks={"break": "b", "mend": "m"}), profile)
+    assert not why_not(CHECKS["law-handler-exits-on-cancel"], PLUGIN, profile)
+
+
+def test_a_plugin_that_was_attached_to_cannot_be_started() -> None:
+    """Checks with an instance of their own say so."""
+    attached = SuiteConfig(attach=Path("/tmp/root"))
+    assert "command" in why_not(CHECKS["reg-error-surfaced"], attached, profile_of("1.36"))
+
+
+def test_the_window_is_short_unless_all_is_wanted() -> None:
+    """5 s, 1 s in the quick mode, else what the table says; never more than that."""
+    assert PLUGIN.window_s(60) == 5
+    assert PLUGIN.window_s(3) == 3
+    assert evolve(PLUGIN, mode=Mode.QUICK).window_s(60) == 1
+    assert evolve(PLUGIN, mode=Mode.FULL).window_s(60) == 60
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SuiteConfig(),
+        SuiteConfig(command=("p",), attach=Path("/tmp")),
+        SuiteConfig(command=("p",), hooks={"explode": "x"}),
+        SuiteConfig(command=("p",), kubelet_versions=()),
+    ],
+)
+def test_choices_that_cannot_be_are_refused(config: SuiteConfig) -> None:
+    """Before anything is started."""
+    with pytest.raises(UsageError):
+        config.check()
