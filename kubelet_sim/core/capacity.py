@@ -33,7 +33,11 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
         state.healthy.pop(resource, None)
         state.unhealthy.pop(resource, None)
         context.warn("DM-47 DM-62", resource, "its plugin was gone for more than 5 minutes: the resource is removed")
-    before, state.node = state.node, _next_node_object(context, answer)
+    before = state.node
+    if fact.is_stored:
+        state.node = _next_node_object(context, answer)
+    else:
+        context.warn("DM-67", "node", "the API server refuses the node status: what this computation said of it is lost")
     if before != state.node:
         context.say("DM-64 DM-65", "node", _describe(state.node))
     writes = (WriteCheckpoint(compose(state, context.order)),) if answer.deleted else ()

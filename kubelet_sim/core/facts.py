@@ -71,6 +71,8 @@ class StatusRoundDue(Fact[NodeStatusRound]):
     """It is time to compute the node status. Rules: DM-62, DM-65"""
 
     at_s: float
+    is_stored: bool = True
+    """Whether the API server takes what comes of it. Rules: DM-67"""
 
 
 @frozen

@@ -82,9 +82,9 @@ class Booting:
         order = RecordingOrder(HookedOrder(self._order, self._hooks), around.transcript)
         setup = Setup(config.profile, order, config.machine, alignment)
         calls, store = HookedCalls(self._calls, self._hooks), HookedStore(self._store(layout), self._hooks)
-        world = World(calls, store, around.clock, around.transcript, str(layout.device_plugins))
-        called = self._hooks.register_called
-        servers = GrpcRegistrationServers(appears=config.socket_appears.value, called=called)
+        directory, is_refused = str(layout.device_plugins), self._hooks.is_status_refused
+        world = World(calls, store, around.clock, around.transcript, directory, is_refused)
+        servers = GrpcRegistrationServers(appears=config.socket_appears.value, watching=self._hooks)
         kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
         try:
             self._registry_directory(layout)
@@ -136,7 +136,8 @@ class Booting:
         around = self._around
         if around.config.has_pod_resources:
             socket = layout.pod_resources_socket
-            yield PodResourcesApi(kubelet, self._pods, around, socket, order=self._order, cpus=self._cpus)
+            order, cpus, hooks = self._order, self._cpus, self._hooks
+            yield PodResourcesApi(kubelet, self._pods, around, socket, order=order, cpus=cpus, hooks=hooks)
         if around.config.has_plugin_watcher:
             profile = around.config.profile
             setup = WatcherSetup(layout, profile, self._registry, around.clock, around.transcript)

@@ -139,6 +139,8 @@ class World:
     transcript: Transcript
     directory: str
     """The device-plugin directory, absolute."""
+    is_status_refused: Callable[[], bool] = lambda: False
+    """Asked before each computation of the node status: whether the API server is not to store it."""
 
 
 @frozen

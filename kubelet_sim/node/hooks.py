@@ -18,6 +18,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
+from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, PluginConnection
 
 T = TypeVar("T")
@@ -36,6 +37,12 @@ class Hook:
         Raises:
             RegistrationRefused: the plugin gets its text, and the kubelet never hears of the call.
         """
+
+    async def register_answering(self, registration: Registration) -> None:
+        """A Register call has done its work; its caller is answered when this returns."""
+
+    def register_over(self, registration: Registration) -> None:
+        """A Register call is over, however it ended: its caller was answered, or has gone."""
 
     def called_through(self, path: str, connection: PluginConnection) -> PluginConnection:
         """What calls to the plugin at that path go through: the connection, or something around it."""
@@ -58,6 +65,15 @@ class Hook:
 
     async def pod_resources_called(self, method: str) -> None:
         """A call of the pod resources API came in. Raises `RpcFailed`: the answer."""
+
+    def pods_listed(self, pods: Sequence[Pod], known: Sequence[Pod]) -> Sequence[Pod]:
+        """The pods that the pod resources API lists, of all that the kubelet knows."""
+        del known
+        return pods
+
+    def is_status_refused(self) -> bool:
+        """Whether the API server refuses the update of the node status that is computed next."""
+        return False
 
 
 @define(eq=False)
@@ -88,9 +104,19 @@ class Hooks:
         for hook in tuple(self._hooks):
             await hook.register_called(registration, deadline_s)
 
+    async def register_answering(self, registration: Registration) -> None:
+        """See `Hook`."""
+        for hook in tuple(self._hooks):
+            await hook.register_answering(registration)
+
+    def register_over(self, registration: Registration) -> None:
+        """See `Hook`."""
+        for hook in tuple(self._hooks):
+            hook.register_over(registration)
+
     def called_through(self, path: str, connection: PluginConnection) -> PluginConnection:
         """See `Hook`; the last hook is the first that a call comes to."""
-        for hook in self._hooks:
+        for hook in tuple(self._hooks):
             connection = hook.called_through(path, connection)
         return connection
 
@@ -110,7 +136,7 @@ class Hooks:
 
     def arranged(self, rule: str, items: Sequence[T]) -> Sequence[T]:
         """See `Hook`."""
-        for hook in self._hooks:
+        for hook in tuple(self._hooks):
             items = hook.arranged(rule, items)
         return items
 
@@ -118,6 +144,16 @@ class Hooks:
         """See `Hook`."""
         for hook in tuple(self._hooks):
             await hook.pod_resources_called(method)
+
+    def pods_listed(self, pods: Sequence[Pod], known: Sequence[Pod]) -> Sequence[Pod]:
+        """See `Hook`."""
+        for hook in tuple(self._hooks):
+            pods = hook.pods_listed(pods, known)
+        return pods
+
+    def is_status_refused(self) -> bool:
+        """See `Hook`; every hook is asked."""
+        return any([hook.is_status_refused() for hook in tuple(self._hooks)])
 
 
 @define(eq=False)

@@ -50,6 +50,8 @@ from kubelet_sim.transcript import Level
 
 T = TypeVar("T")
 A = TypeVar("A")
+STATUS_TRIES = 5
+"""Rules: DM-67"""
 
 
 class KubeletGone(KubeletSimError):
@@ -291,8 +293,16 @@ class Kubelet:
         return await self._driver.apply(fact)
 
     async def status_round(self) -> NodeStatusRound:
-        """One computation of the node status. Rules: DM-62, DM-65"""
-        return await self.apply(StatusRoundDue(self._world.clock.now()))
+        """A round of the node status: computed anew as long as the API server refuses it, five times at most.
+
+        Rules: DM-62, DM-65, DM-67
+        """
+        for _ in range(STATUS_TRIES):
+            is_stored = not self._world.is_status_refused()
+            done = await self.apply(StatusRoundDue(self._world.clock.now(), is_stored))
+            if is_stored:
+                break
+        return done
 
     async def deactivate(self, uid: PodUID) -> None:
         """A pod is over; its devices stay in use until somebody asks for some. Rules: DM-115, DM-116"""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.pod_resources import ResourcesView
-from kubelet_sim.core.ports import Order, Sorted
+from kubelet_sim.core.ports import Order
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
+from kubelet_sim.node.hooks import HookedOrder, Hooks
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.pods import PodTable
 from kubelet_sim.node.surroundings import Surroundings
@@ -26,6 +27,7 @@ class PodResourcesApi:
         around: the node's choices, its clock and its transcript.
         socket: where it is served.
         order: who picks where the kubelet's order is open; sorted if not given.
+        hooks: those of the node.
         cpus: the books of exclusive cpus, if the node has any.
 
     Rules: PR-1, PR-3, PR-11
@@ -40,25 +42,28 @@ class PodResourcesApi:
         *,
         order: Order | None = None,
         cpus: CpuBooks | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self._kubelet = kubelet
         self._pods = pods
         self._profile = around.config.profile
         self._transcript = around.transcript
         self._socket = socket
-        self._view = ResourcesView(kubelet.state, cpus, order or Sorted())
-        self._server = PodResourcesServer(
-            self,
-            self._profile,
-            now=around.clock.now,
-            count=kubelet.observed.count_pod_resources,
-            rejected=self._say_rejected,
-        )
+        self._now = around.clock.now
+        self._hooks = hooks or Hooks()
+        self._view = ResourcesView(kubelet.state, cpus, HookedOrder(order, self._hooks))
+        self._server = self._new_server()
 
     async def start(self) -> None:
         """Listen. Raises `TransportError`, which ends the start of the kubelet. Rules: PR-2, PR-3"""
         await self._server.listen(self._socket)
         self._transcript.add("node", "kubelet", f"pod resources are served on {self._socket}", rules=("PR-1",))
+
+    async def reopen(self) -> None:
+        """Cut all connections, and listen on a new socket file. Raises `TransportError`. Rules: PR-2"""
+        await self._server.stop(leave_socket=True)
+        self._server = self._new_server()
+        await self.start()
 
     async def stop(self, *, leave_socket: bool) -> None:
         """End with the process. A kubelet leaves its socket's file behind; a node that stops does not. Rules: PR-2"""
@@ -70,7 +75,8 @@ class PodResourcesApi:
         Rules: PR-11, PR-13, PR-31
         """
         all_known = version is ApiVersion.V1ALPHA1 or not self._profile.list_shows_active_pods_only
-        pods = tuple(self._known() if all_known else self._active())
+        known, active = tuple(self._known()), tuple(self._active())
+        pods = self._hooks.pods_listed(known if all_known else active, known)
         await self._kubelet.reclaim()
         return self._view.pods(pods, version)
 
@@ -96,6 +102,16 @@ class PodResourcesApi:
         """
         waiting = {known.pod.uid: known.pod for known in self._pods if not known.is_terminal}
         return {**waiting, **self._kubelet.state.active_pods}.values()
+
+    def _new_server(self) -> PodResourcesServer:
+        return PodResourcesServer(
+            self,
+            self._profile,
+            now=self._now,
+            count=self._kubelet.observed.count_pod_resources,
+            rejected=self._say_rejected,
+            called=self._hooks.pod_resources_called,
+        )
 
     def _say_rejected(self) -> None:
         text = "a pod resources call is refused: the bucket of its rate limit, filled by the node's clock, is empty"

@@ -36,6 +36,7 @@ _PREFIX = "pod_resources_endpoint_"
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 _Answer = Callable[[Message], Awaitable[Message]]
+Called = Callable[[str], Awaitable[None]]
 Count = Callable[[str, str], None]
 """Told the name of a counter, without the prefix `kubelet_`, and the API version whenever it goes up. Rules: PR-32"""
 
@@ -62,6 +63,7 @@ class PodResourcesServer:
         now: the clock of the rate limit, in seconds.
         count: told of every counter that goes up.
         rejected: told of every call that the rate limit refused.
+        called: awaited with the method of every call before it is looked at; may refuse it with `RpcFailed`.
 
     Rules: PR-1, PR-4, PR-5, PR-6
     """
@@ -74,8 +76,9 @@ class PodResourcesServer:
         now: Callable[[], float],
         count: Count = lambda _name, _version: None,
         rejected: Callable[[], None] = lambda: None,
+        called: Called | None = None,
     ) -> None:
-        self._methods = _Methods(_Services(provider, profile, count), _Limit(profile, now, rejected))
+        self._methods = _Methods(_Services(provider, profile, count), _Limit(profile, now, rejected), called)
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -192,9 +195,10 @@ class _Limit:
 class _Methods(grpc.GenericRpcHandler):
     """Finds the method; a request is decoded before it takes a token, as the kubelet's library does it."""
 
-    def __init__(self, services: _Services, limit: _Limit) -> None:
+    def __init__(self, services: _Services, limit: _Limit, called: Called | None) -> None:
         self._services = services
         self._limit = limit
+        self._called = called
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         service, _, method = handler_call_details.method.removeprefix("/").rpartition("/")
@@ -211,6 +215,8 @@ class _Methods(grpc.GenericRpcHandler):
             except ValueError as error:
                 await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
             try:
+                if self._called is not None:
+                    await self._called(method)
                 self._limit.check()
                 return (await answer(request)).SerializeToString()
             except RpcFailed as failure:

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
@@ -20,8 +20,21 @@ from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
 
 Register = Callable[[Registration], Awaitable[None]]
 Malformed = Callable[[str], None]
-Called = Callable[[Registration, float | None], Awaitable[None]]
-"""Awaited before a call is answered, with the seconds that its caller has left; may refuse it."""
+
+
+class Watching(Protocol):
+    """Who watches the calls; `kubelet_sim.node.hooks.Hooks` fits by shape."""
+
+    async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+        """Before anybody looks at a call, with the seconds that its caller has left. Raises `RegistrationRefused`."""
+
+    async def register_answering(self, registration: Registration) -> None:
+        """Before the answer goes out."""
+
+    def register_over(self, registration: Registration) -> None:
+        """The call is over."""
+
+
 Appears = Literal["bind", "rename"]
 """How the socket file comes into being. `bind`: as the kubelet's, visible a moment before it can be dialled. `rename`: under
 a hidden name first, so that a watcher who sees it can dial it at once."""
@@ -44,12 +57,12 @@ class GrpcRegistrationServer:
         malformed: Malformed = lambda _: None,
         *,
         appears: Appears = "rename",
-        called: Called | None = None,
+        watching: Watching | None = None,
     ) -> None:
         self._register = register
         self._malformed = malformed
         self._appears = appears
-        self._called = called
+        self._watching = watching
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -107,28 +120,35 @@ class GrpcRegistrationServer:
             self._malformed(str(error))
             await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
         try:
-            if self._called is not None:
-                await self._called(registration, context.time_remaining())
-            await self._register(registration)
+            await self._registered(registration, context)
         except RegistrationRefused as refusal:
             # Raised through, the library would put words of its own around the text. Rules: DM-29
             await context.abort(grpc.StatusCode.UNKNOWN, refusal.text)
         return messages.EMPTY
 
+    async def _registered(self, registration: Registration, context: _Context) -> None:
+        watching = self._watching
+        if watching is None:
+            return await self._register(registration)
+        context.add_done_callback(lambda _: watching.register_over(registration))
+        await watching.register_called(registration, context.time_remaining())
+        await self._register(registration)
+        return await watching.register_answering(registration)
+
 
 class GrpcRegistrationServers:
     """Makes one server for each kubelet process; fits `kubelet_sim.node.ports.RegistrationServers`."""
 
-    def __init__(self, *, appears: Appears = "rename", called: Called | None = None) -> None:
+    def __init__(self, *, appears: Appears = "rename", watching: Watching | None = None) -> None:
         self._appears = appears
-        self._called = called
+        self._watching = watching
 
     def server(self, register: Register, malformed: Malformed = lambda _: None) -> GrpcRegistrationServer:
         """Return a server that does not listen yet; `register` is cancelled when its caller has gone. Rules: DM-30
 
         `malformed` is told why a request could not be decoded.
         """
-        return GrpcRegistrationServer(register, malformed, appears=self._appears, called=self._called)
+        return GrpcRegistrationServer(register, malformed, appears=self._appears, watching=self._watching)
 
 
 class _Methods(grpc.GenericRpcHandler):

@@ -1,0 +1,149 @@
+"""A fault that was injected: whom it meets, how often it applied, how it ends.
+
+It ends when it is undone, after its count, or with the node; whatever it has done to the world by a hook, a file's mode
+or a signal is taken back then. Each step of that is a record of the kind `fault`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from attrs import define, field
+
+from kubelet_sim.errors import KubeletSimError
+from kubelet_sim.model.faults import Fault, FaultView
+from kubelet_sim.node.faults.kinds import FaultKind
+from kubelet_sim.node.faults.reach import Reach
+from kubelet_sim.node.hooks import Hook
+from kubelet_sim.transcript import Level
+
+
+@define(eq=False)
+class ActiveFault:
+    """One fault of one node."""
+
+    id: int
+    kind: FaultKind
+    fault: Fault
+    arguments: Mapping[str, Any]
+    """All of them, read."""
+    reach: Reach
+    at_s: float
+    count: int | None
+    _ended: Callable[[ActiveFault], None]
+    did: str = ""
+    undo_text: str = ""
+    applied: int = 0
+    is_over: bool = False
+    _over: asyncio.Event = field(factory=asyncio.Event)
+    _in_progress: int = 0
+    _at_the_end: list[Callable[[], None]] = field(factory=list)
+    _tasks: set[asyncio.Task[None]] = field(factory=set)
+
+    # --- for whoever injected it
+
+    async def undo(self) -> None:
+        """End it, and take back what can be taken back. May be repeated. Raises `UsageError` for what cannot be."""
+        self.end("undone")
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def view(self) -> FaultView:
+        """As it is now."""
+        fault = self.fault
+        filters = {"resource": fault.resource, "socket": fault.socket, "pod": fault.pod, "count": self.count}
+        given = {name: value for name, value in filters.items() if value}
+        return FaultView(
+            self.id,
+            self.kind.name,
+            {**self.arguments, **given},
+            self.did,
+            self.undo_text,
+            self.at_s,
+            self.applied,
+            not self.is_over,
+        )
+
+    # --- for the functions that make a fault what it is
+
+    def hook(self, hook: Hook) -> None:
+        """Have this apply until the end."""
+        self.at_the_end(self.reach.hooks.add(hook))
+
+    def at_the_end(self, do: Callable[[], None]) -> None:
+        """Call this at the end, the last one first; whatever it raises is told."""
+        self._at_the_end.append(do)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this until it is done, or to the end of the fault."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self.at_the_end(lambda: None if task.done() else void(task.cancel()))
+
+    @contextmanager
+    def applying(self, subject: str, text: str) -> Iterator[bool]:
+        """Apply once, for as long as the context lasts; whether it still may. After the last time it ends."""
+        if self.is_over or (self.count is not None and self.applied >= self.count):
+            yield False
+            return
+        self.applied += 1
+        self._in_progress += 1
+        self.note(subject, f"applies: {text}")
+        try:
+            yield True
+        finally:
+            self._in_progress -= 1
+            if self.count is not None and self.applied >= self.count and not self._in_progress:
+                self.end(f"it has applied {self.applied} times" if self.applied > 1 else "it has applied")
+
+    def once(self, subject: str, text: str) -> bool:
+        """Apply at one moment; whether it still may."""
+        with self.applying(subject, text) as applies:
+            return applies
+
+    async def hold(self, seconds: float | None = None) -> None:
+        """Return after so many seconds of the node's clock, and no later than the end."""
+        waits = [asyncio.ensure_future(self._over.wait())]
+        if seconds is not None:
+            waits.append(asyncio.ensure_future(_true_after(self.reach.clock.sleep(seconds))))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    def meets(self, path: str) -> bool:
+        """Whether the filters let the plugin at that socket path through."""
+        return self.reach.fits(self.fault, path)
+
+    def note(self, subject: str, text: str, level: Level = Level.INFO) -> None:
+        """Tell of it."""
+        told = f"fault {self.id} {self.kind.name} {text}"
+        self.reach.transcript.add("fault", subject, told, rules=self.kind.rules, level=level)
+
+    def end(self, why: str) -> None:
+        """The end, whoever wants it."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self._over.set()
+        while self._at_the_end:
+            try:
+                self._at_the_end.pop()()
+            except (OSError, KubeletSimError) as failure:
+                self.note("node", f"could not be taken back: {failure}", Level.WARNING)
+        self.note("node", f"is over: {why}")
+        self._ended(self)
+
+
+async def _true_after(work: Any) -> bool:
+    await work
+    return True
+
+
+def void(_: object) -> None:
+    """For callbacks whose answer nobody wants."""

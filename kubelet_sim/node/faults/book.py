@@ -1,0 +1,94 @@
+"""The faults of a node: injected by name, listed, undone; all of them end with it."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.faults import Fault
+from kubelet_sim.node.faults.active import ActiveFault
+from kubelet_sim.node.faults.arguments import bound
+from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO, FaultKind, find
+from kubelet_sim.node.faults.reach import FaultyNode, Reach
+
+
+@define(eq=False)
+class FaultBook:
+    """Of one node."""
+
+    _node: FaultyNode
+    _active: dict[int, ActiveFault] = field(factory=dict)
+    _next: int = 1
+    _reach: Reach | None = None
+
+    async def inject(self, fault: Fault) -> ActiveFault:
+        """Let it happen.
+
+        Raises:
+            UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
+        """
+        kind = find(fault.name)
+        try:
+            arguments = bound(kind.arguments, fault.arguments)
+            _check(kind, fault)
+        except UsageError as error:
+            raise UsageError(f"fault {kind.name}: {error}") from error
+        reach = self._reach = self._reach or Reach(self._node)
+        count = fault.count or kind.usual_count
+        at_s = reach.transcript.now()
+        active = ActiveFault(self._next, kind, fault, arguments, reach, at_s, count, self._forget)
+        self._next += 1
+        active.undo_text = _undo_text(active)
+        self._active[active.id] = active
+        try:
+            active.did = await kind.begin(active)
+        except UsageError as error:
+            active.end(f"it could not be: {error}")
+            raise UsageError(f"fault {kind.name}: {error}") from error
+        except BaseException:
+            active.end("it could not be")
+            raise
+        active.note(fault.resource or "node", f"is injected: {active.did} ({active.undo_text})")
+        if kind.is_one_shot:
+            active.applied = max(1, active.applied)
+            active.end("it has happened")
+        return active
+
+    def active(self) -> tuple[ActiveFault, ...]:
+        """Those that are not over, oldest first."""
+        return tuple(self._active.values())
+
+    def find(self, number: int) -> ActiveFault:
+        """An active one by its id. Raises `UsageError`."""
+        try:
+            return self._active[number]
+        except KeyError:
+            known = ", ".join(map(str, self._active)) or "none"
+            raise UsageError(f"no fault {number} is active; active are: {known}") from None
+
+    async def close(self) -> None:
+        """End all of them."""
+        for active in reversed(self.active()):
+            active.end("the node ends")
+        if self._reach is not None:
+            await self._reach.close()
+
+    def _forget(self, active: ActiveFault) -> None:
+        self._active.pop(active.id, None)
+
+
+def _check(kind: FaultKind, fault: Fault) -> None:
+    for name in ("resource", "socket", "pod"):
+        if getattr(fault, name) and name not in kind.filters:
+            raise UsageError(f"it cannot be narrowed down by {name}")
+    if fault.count is not None and not kind.counts:
+        raise UsageError("it has no count")
+    if fault.count is not None and fault.count < 1:
+        raise UsageError(f"a count is 1 or more, not {fault.count}")
+
+
+def _undo_text(active: ActiveFault) -> str:
+    if active.kind.undo == NOTHING_TO_UNDO:
+        return NOTHING_TO_UNDO
+    ends = f"; it ends by itself after {active.count}" if active.count else ""
+    return f"undo: fault undo {active.id}, {active.kind.undo}{ends}"

@@ -1,0 +1,110 @@
+"""Faults of devices: broken, gone, back again, as if the plugin had said so. The plugin knows nothing of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from attrs import define, evolve, field
+
+from kubelet_sim.core.facts import DevicesListed
+from kubelet_sim.model.device import UNHEALTHY, Device
+from kubelet_sim.node.driver import Link
+from kubelet_sim.node.faults.active import ActiveFault
+from kubelet_sim.node.faults.arguments import ids
+from kubelet_sim.node.faults.kinds import PLUGIN, kind
+from kubelet_sim.node.hooks import Hook
+
+_IDS = ids("ids", "Which devices; else all.")
+Devices = tuple[Device, ...]
+
+
+@define(eq=False)
+class _Changed(Hook):
+    """Changes every list, at once the last one that came, too."""
+
+    active: ActiveFault
+    _said: dict[str, Devices] = field(factory=dict)
+    """What the plugin said last, by the path of its socket."""
+
+    @abstractmethod
+    def changed(self, devices: Devices) -> Devices:
+        """The list that counts."""
+
+    async def begin(self) -> None:
+        """Change what is there already."""
+        state = self.active.reach.node.kubelet.state
+        for link in self._links():
+            self._said[link.socket_path] = tuple(state.devices.get(link.resource, {}).values())
+        self.active.hook(self)
+        self.active.at_the_end(lambda: self.active.reach.spawn(self._say_again()))
+        for link in self._links():
+            devices = self._said[link.socket_path]
+            self.active.once(link.resource, "its last list is changed")
+            await self._apply(link, self.changed(devices))
+
+    async def list_came(self, path: str, devices: Devices) -> Devices:
+        """See `Hook`."""
+        if not self.active.meets(path):
+            return devices
+        self._said[path] = devices
+        changed = self.changed(devices)
+        if changed != devices and not self.active.once(self.active.reach.subject(path), "a list is changed"):
+            return devices
+        return changed
+
+    async def _say_again(self) -> None:
+        for link in self._links():
+            if (said := self._said.get(link.socket_path)) is not None:
+                await self._apply(link, said)
+
+    async def _apply(self, link: Link, devices: Devices) -> None:
+        await self.active.reach.node.kubelet.apply(DevicesListed(link.client, devices))
+
+    def _links(self) -> list[Link]:
+        return [link for link in self.active.reach.links(self.active.fault) if link.has_stream]
+
+    def is_meant(self, device: Device) -> bool:
+        """Whether it is one of those that the fault names."""
+        return not (wanted := self.active.arguments["ids"]) or device.id in wanted
+
+
+class _Broken(_Changed):
+    def changed(self, devices: Devices) -> Devices:
+        return tuple(evolve(each, health=UNHEALTHY) if self.is_meant(each) else each for each in devices)
+
+
+class _Hidden(_Changed):
+    def changed(self, devices: Devices) -> Devices:
+        return tuple(each for each in devices if not self.is_meant(each))
+
+
+@kind(
+    "break-devices",
+    "devices",
+    "Devices are reported Unhealthy. A pod that holds one keeps it; its status tells, and nobody else gets the device.",
+    undo="and what the plugin says counts again",
+    arguments=(_IDS,),
+    rules=("DM-51", "DM-52", "DM-155"),
+    filters=PLUGIN,
+)
+async def _break(active: ActiveFault) -> str:
+    await _Broken(active).begin()
+    return f"{_which(active)} count as Unhealthy"
+
+
+@kind(
+    "hide-devices",
+    "devices",
+    "Devices are missing from the list, allocated ones too; injected before a plugin registers, they appear late.",
+    undo="and they appear",
+    arguments=(_IDS,),
+    rules=("DM-51",),
+    filters=PLUGIN,
+)
+async def _hide(active: ActiveFault) -> str:
+    await _Hidden(active).begin()
+    return f"{_which(active)} are not listed any more"
+
+
+def _which(active: ActiveFault) -> str:
+    return f"devices {', '.join(active.arguments['ids'])}" if active.arguments["ids"] else "all devices"

@@ -1,0 +1,147 @@
+"""Faults of the kubelet's restarts: late, with the same inode, on a new directory, twice, in the middle of a plugin's start."""
+
+from __future__ import annotations
+
+import asyncio
+
+from attrs import define
+
+from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.life import Comeback
+from kubelet_sim.model.plugin import PluginOptions, Registration
+from kubelet_sim.node.faults.active import ActiveFault
+from kubelet_sim.node.faults.arguments import choice, number, seconds
+from kubelet_sim.node.faults.kinds import PLUGIN, kind
+from kubelet_sim.node.faults.register import is_meant
+from kubelet_sim.node.faults.through import Through, ThroughHook
+from kubelet_sim.node.hooks import Hook
+
+POINTS = ("register", "options", "answered", "first-list")
+
+
+@kind(
+    "restart-late",
+    "kubelet",
+    "The kubelet restarts, the directory is cleaned at once, and kubelet.sock comes long after: a plugin that dials once and"
+    " gives up is lost.",
+    arguments=(seconds("after", 30.0, "When the socket appears, on the node's clock."),),
+    rules=("DM-5", "DM-8"),
+)
+async def _late(active: ActiveFault) -> str:
+    after_s = active.arguments["after"]
+    await _restart(active, Comeback(socket_after_s=after_s))
+    return f"the kubelet restarts; its socket appears in {after_s:g} s"
+
+
+@kind(
+    "restart-same-inode",
+    "kubelet",
+    "The kubelet restarts, and the new kubelet.sock has the inode number of the old one, where the file system gives it: a"
+    " plugin that compares numbers sees nothing.",
+    rules=("DM-17",),
+)
+async def _same_inode(active: ActiveFault) -> str:
+    await _restart(active, Comeback(same_inode=True))
+    return "the kubelet restarted; the trace says whether the inode is the same"
+
+
+@kind(
+    "restart-new-directory",
+    "kubelet",
+    "The device-plugin directory is deleted with all that is in it, and a restarting kubelet makes it anew: a watch on the"
+    " old directory sees nothing any more.",
+    rules=("DM-2", "DM-113"),
+)
+async def _new_directory(active: ActiveFault) -> str:
+    await _restart(active, Comeback(keeps_directory=False))
+    return "the kubelet restarted on a new directory"
+
+
+@kind(
+    "restart-twice",
+    "kubelet",
+    "The kubelet restarts, and again as soon as it is there: plugins register with a kubelet that is gone.",
+    arguments=(number("times", 2, "How often it restarts.", least=2),),
+    rules=("DM-16", "DM-17"),
+)
+async def _twice(active: ActiveFault) -> str:
+    for _ in range(active.arguments["times"]):
+        await _restart(active, Comeback())
+    return f"the kubelet restarted {active.arguments['times']} times"
+
+
+async def _restart(active: ActiveFault, how: Comeback) -> None:
+    active.once("kubelet", "the kubelet restarts")
+    try:
+        await active.reach.node.restart(how)
+    except TransportError as error:
+        raise UsageError(f"the kubelet could not start again: {error}") from error
+
+
+@define(eq=False)
+class _AtRegister(Hook):
+    """At the call itself, before anybody looks at it, or right after its answer."""
+
+    active: ActiveFault
+
+    async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+        del deadline_s
+        if self.active.arguments["point"] == "register" and is_meant(self.active, registration):
+            await until_gone(self.active, registration.resource, "when Register comes in")
+
+    def register_over(self, registration: Registration) -> None:
+        if self.active.arguments["point"] != "answered" or not is_meant(self.active, registration):
+            return
+        if self.active.once(registration.resource, "the kubelet restarts right after Register is answered"):
+            self.active.reach.spawn(self.active.reach.node.restart())
+
+
+@define(eq=False)
+class _AfterOptions(Through):
+    async def get_device_plugin_options(self) -> PluginOptions:
+        options = await self.inner.get_device_plugin_options()
+        await until_gone(self.active, self.subject, "between the options and the list")
+        return options
+
+
+@define(eq=False)
+class _OnList(Hook):
+    active: ActiveFault
+
+    async def list_came(self, path: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
+        if self.active.meets(path):
+            await until_gone(self.active, self.active.reach.subject(path), "when a list has come, before it counts")
+        return devices
+
+
+async def until_gone(active: ActiveFault, subject: str, when: str) -> None:
+    """Restart the kubelet, and do not return: the process that waits here is about to end."""
+    with active.applying(subject, f"the kubelet restarts {when}") as applies:
+        if applies:
+            active.reach.spawn(active.reach.node.restart())
+            await asyncio.Event().wait()
+
+
+@kind(
+    "restart-at",
+    "kubelet",
+    "The kubelet restarts at a point of a plugin's start: when Register comes in, between GetDevicePluginOptions and"
+    " ListAndWatch, right after Register is answered, or when the first list has come.",
+    undo="and it does not restart any more",
+    arguments=(choice("point", POINTS, "register", "At which point."),),
+    rules=("DM-16", "DM-17"),
+    filters=PLUGIN,
+    counts=True,
+    usual_count=1,
+    delays_lists=True,
+)
+async def _at(active: ActiveFault) -> str:
+    match active.arguments["point"]:
+        case "options":
+            active.hook(ThroughHook(active, _AfterOptions))
+        case "first-list":
+            active.hook(_OnList(active))
+        case _:
+            active.hook(_AtRegister(active))
+    return f"the kubelet restarts at the next {active.arguments['point']}"

@@ -1,0 +1,150 @@
+"""Faults of the plugin's process: stopped, ended, killed in the middle of a call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from attrs import define
+
+from kubelet_sim.errors import UsageError
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+from kubelet_sim.node.faults.active import ActiveFault
+from kubelet_sim.node.faults.arguments import choice, seconds
+from kubelet_sim.node.faults.calls import UNARY
+from kubelet_sim.node.faults.kinds import PLUGIN, kind
+from kubelet_sim.node.faults.signals import listener
+from kubelet_sim.node.faults.through import Through, ThroughHook
+from kubelet_sim.transcript import Level
+
+T = TypeVar("T")
+
+
+@kind(
+    "stop-plugin",
+    "process",
+    "The plugin's process is stopped (SIGSTOP): its connections stay, calls to it do not come back. So looks a plugin in"
+    " uninterruptible sleep, and a node under memory pressure.",
+    undo="and it goes on (SIGCONT)",
+    rules=("DM-41", "DM-43"),
+    filters=PLUGIN,
+)
+async def _stop(active: ActiveFault) -> str:
+    found = listener(active.reach.plugin_socket(active.fault))
+    found.send(signal.SIGSTOP)
+
+    def go_on() -> None:
+        with contextlib.suppress(UsageError):  # it was killed meanwhile
+            found.send(signal.SIGCONT)
+
+    active.at_the_end(go_on)
+    active.once(_subject(active), "its process is stopped")
+    return f"process {found.pid} is stopped"
+
+
+@kind(
+    "terminate-plugin",
+    "process",
+    "The plugin's process gets SIGTERM, with its stream open: as when its pod is deleted.",
+    rules=("DM-42",),
+    filters=PLUGIN,
+)
+async def _terminate(active: ActiveFault) -> str:
+    return _signal(active, signal.SIGTERM)
+
+
+@kind(
+    "kill-plugin",
+    "process",
+    "The plugin's process gets SIGKILL: its socket's file stays, and nobody listens.",
+    rules=("DM-42",),
+    filters=PLUGIN,
+)
+async def _kill(active: ActiveFault) -> str:
+    return _signal(active, signal.SIGKILL)
+
+
+def _signal(active: ActiveFault, number: signal.Signals) -> str:
+    found = listener(active.reach.plugin_socket(active.fault))
+    found.send(number)
+    active.once(_subject(active), f"its process gets {number.name}")
+    return f"process {found.pid} got {number.name}"
+
+
+@define(eq=False)
+class _Killed(Through):
+    async def get_device_plugin_options(self) -> PluginOptions:
+        return await self._killing("GetDevicePluginOptions", self.inner.get_device_plugin_options())
+
+    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
+        return await self._killing("Allocate", self.inner.allocate(device_ids))
+
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        call = self.inner.get_preferred_allocation(available, must_include, size)
+        return await self._killing("GetPreferredAllocation", call)
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        await self._killing("PreStartContainer", self.inner.pre_start_container(device_ids, timeout_s))
+
+    def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
+        return self._lists(self.inner.list_and_watch())
+
+    async def _lists(self, stream: AsyncIterator[tuple[Device, ...]]) -> AsyncIterator[tuple[Device, ...]]:
+        async def first() -> tuple[Device, ...] | None:
+            return await anext(stream, None)
+
+        devices = await self._killing("ListAndWatch", first())
+        while devices is not None:
+            yield devices
+            devices = await first()
+
+    async def _killing(self, call: str, answer: Awaitable[T]) -> T:
+        work = asyncio.ensure_future(answer)
+        try:
+            if self.active.arguments["call"] == call:
+                await asyncio.wait({work}, timeout=self.active.arguments["after"])
+                self._kill(call, is_answered=work.done())
+            return await work
+        finally:
+            work.cancel()
+
+    def _kill(self, call: str, *, is_answered: bool) -> None:
+        when = f"after it had answered {call}" if is_answered else f"inside {call}"
+        try:
+            found = listener(Path(self.path))
+            if self.active.once(self.subject, f"process {found.pid} is killed {when}"):
+                found.send(signal.SIGKILL)
+        except UsageError as failure:
+            self.active.note(self.subject, f"could not kill the plugin in {call}: {failure}", Level.WARNING)
+
+
+@kind(
+    "kill-in-call",
+    "process",
+    "The plugin's process is killed (SIGKILL) while it works on a call: what it has done of it stays done, and nobody has"
+    " the answer.",
+    undo="and calls go well again",
+    arguments=(
+        choice("call", (*UNARY, "ListAndWatch"), "Allocate", "Inside which call."),
+        seconds("after", 0.02, "How long after it was sent, in real time. A plugin that is faster has answered."),
+    ),
+    rules=("DM-78", "DM-101"),
+    filters=PLUGIN,
+    counts=True,
+    usual_count=1,
+)
+async def _kill_in_call(active: ActiveFault) -> str:
+    active.hook(ThroughHook(active, _Killed))
+    return f"the plugin is killed inside its next {active.arguments['call']}"
+
+
+def _subject(active: ActiveFault) -> str:
+    return active.reach.subject(str(active.reach.plugin_socket(active.fault)))

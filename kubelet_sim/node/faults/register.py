@@ -1,0 +1,170 @@
+"""Faults of Register: refused, held up, answered late, accepted without a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+
+from attrs import define
+
+from kubelet_sim.errors import RegistrationRefused
+from kubelet_sim.model.device import Device
+from kubelet_sim.model.plugin import Registration
+from kubelet_sim.node.faults.active import ActiveFault
+from kubelet_sim.node.faults.arguments import choice, seconds, text
+from kubelet_sim.node.faults.kinds import PLUGIN, kind
+from kubelet_sim.node.faults.through import Through, ThroughHook
+from kubelet_sim.node.hooks import Hook
+
+_OPTIONS = "failed to get device plugin options: rpc error: code = "
+REASONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "version": (
+            'requested API version "{version}" is not supported by kubelet. Supported version is ["v1beta1"]',
+            "DM-22",
+        ),
+        "name": ('the ResourceName "{resource}" is invalid', "DM-23"),
+        "dial": ("failed to dial device plugin: context deadline exceeded", "DM-40"),
+        "dial-canceled": ("failed to dial device plugin: context canceled", "DM-40"),
+        "options-unimplemented": (
+            f"{_OPTIONS}Unimplemented desc = unknown service v1beta1.DevicePlugin",
+            "DM-29",
+        ),
+        "options-unavailable": (
+            f"{_OPTIONS}Unavailable desc = error reading from server: EOF",
+            "DM-29",
+        ),
+        "options-deadline": (f"{_OPTIONS}DeadlineExceeded desc = context deadline exceeded", "DM-29"),
+        "options-canceled": (f"{_OPTIONS}Canceled desc = context canceled", "DM-29"),
+    }
+)
+"""Each real refusal: its text, and its rule. Rules: DM-22, DM-23, DM-29, DM-40"""
+
+
+@define(eq=False)
+class _Refusing(Hook):
+    active: ActiveFault
+
+    async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+        del deadline_s
+        if not is_meant(self.active, registration):
+            return
+        given = self.active.arguments
+        pattern, rule = REASONS[given["reason"]]
+        wanted = given["text"] or pattern.replace("{version}", registration.version).replace(
+            "{resource}", registration.resource
+        )
+        if self.active.once(registration.resource, f"Register is refused: {wanted}"):
+            raise RegistrationRefused(wanted, rule=rule)
+
+
+@kind(
+    "refuse-register",
+    "register",
+    "Register is refused with one of the kubelet's own texts, though nothing is wrong with the plugin.",
+    undo="and registrations count again",
+    arguments=(
+        choice("reason", tuple(REASONS), "dial", "Which of the kubelet's refusals."),
+        text("text", "", "A text of your own instead."),
+    ),
+    rules=("DM-22", "DM-23", "DM-29", "DM-40"),
+    filters=PLUGIN,
+    counts=True,
+)
+async def _refuse(active: ActiveFault) -> str:
+    active.hook(_Refusing(active))
+    return "Register is refused from now on"
+
+
+@define(eq=False)
+class _Stalling(Hook):
+    active: ActiveFault
+
+    async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
+        del deadline_s
+        if not is_meant(self.active, registration):
+            return
+        with self.active.applying(registration.resource, "Register is held up before anybody looks at it") as applies:
+            if applies:
+                await self.active.hold(self.active.arguments["seconds"])
+
+
+@kind(
+    "stall-register",
+    "register",
+    "A Register call is held up before the kubelet looks at it, as on a node whose kubelet is starved of processor time.",
+    undo="and what is held up goes on",
+    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
+    rules=("DM-30",),
+    filters=PLUGIN,
+    counts=True,
+)
+async def _stall(active: ActiveFault) -> str:
+    active.hook(_Stalling(active))
+    return "Register calls are held up from now on"
+
+
+@define(eq=False)
+class _AnsweringLate(Hook):
+    active: ActiveFault
+
+    async def register_answering(self, registration: Registration) -> None:
+        if not is_meant(self.active, registration):
+            return
+        text_ = "the plugin is registered, its answer is held back"
+        with self.active.applying(registration.resource, text_) as applies:
+            if applies:
+                await self.active.hold(self.active.arguments["seconds"])
+
+
+@kind(
+    "late-register-answer",
+    "register",
+    "Register has done its work, the stream is open, and only the answer is late: callers with a deadline give up and"
+    " register a second time.",
+    undo="and answers that are held back are given",
+    arguments=(seconds("seconds", 10.0, "How long on the node's clock."),),
+    rules=("DM-27", "DM-30"),
+    filters=PLUGIN,
+    counts=True,
+)
+async def _late(active: ActiveFault) -> str:
+    active.hook(_AnsweringLate(active))
+    return f"answers to Register come {active.arguments['seconds']:g} s late from now on"
+
+
+@define(eq=False)
+class _Unlisted(Through):
+    async def _lists(self) -> AsyncIterator[tuple[Device, ...]]:
+        with self.active.applying(self.subject, "it is registered, and no ListAndWatch stream is opened") as applies:
+            if applies:
+                await self.active.hold(self.active.arguments["seconds"])
+        async for devices in self.inner.list_and_watch():
+            yield devices
+
+    def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
+        return self._lists()
+
+
+@kind(
+    "never-list",
+    "register",
+    "Register is answered with success, and then ListAndWatch is not called: a plugin that waits for it sees nothing.",
+    undo="and the streams are opened then",
+    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
+    rules=("DM-26", "DM-27"),
+    filters=PLUGIN,
+    counts=True,
+    delays_lists=True,
+)
+async def _never_list(active: ActiveFault) -> str:
+    active.hook(ThroughHook(active, _Unlisted))
+    return "plugins that register from now on get no ListAndWatch call"
+
+
+def is_meant(active: ActiveFault, registration: Registration) -> bool:
+    """Whether the filters let this Register call through."""
+    fault = active.fault
+    is_resource = not fault.resource or fault.resource == registration.resource
+    is_socket = not fault.socket or fault.socket == registration.socket_name
+    return is_resource and is_socket
