@@ -60,6 +60,28 @@ def conditions(ctx: click.Context, _parameter: click.Parameter, incomplete: str)
     return [f"{name}=" for name in _fitting(names, incomplete)]
 
 
+def fault_names(_ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
+    """Names of faults; no node is asked."""
+    from kubelet_sim.node.faults import KINDS
+
+    return _fitting(list(KINDS), incomplete)
+
+
+def fault_ids(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of active faults."""
+    try:
+        root = ctx.params.get("root") or os.environ.get(ROOT_VARIABLE)
+        path = root_path(Path(root) if root else None)
+
+        from kubelet_sim.node.layout import RootLayout
+        from kubelet_sim.wire.control_client import ControlClient
+
+        with ControlClient(RootLayout(path).control_socket, path, connect_s=_PATIENCE_S) as node:
+            return _fitting([str(view.id) for view in node.faults(_PATIENCE_S)], incomplete)
+    except Exception:  # noqa: BLE001 - whatever it is, the shell is no place to tell it
+        return []
+
+
 def _pod_names(ctx: click.Context, snapshot: NodeSnapshot) -> list[str]:
     """Those of the namespace by their names, the others by both."""
     here = ctx.params.get("namespace") or "default"

@@ -37,7 +37,9 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
     if fact.is_stored:
         state.node = _next_node_object(context, answer)
     else:
-        context.warn("DM-67", "node", "the API server refuses the node status: what this computation said of it is lost")
+        context.warn(
+            "DM-67", "node", "the API server refuses the node status: what this computation said of it is lost"
+        )
     if before != state.node:
         context.say("DM-64 DM-65", "node", _describe(state.node))
     writes = (WriteCheckpoint(compose(state, context.order)),) if answer.deleted else ()

@@ -153,7 +153,8 @@ class Hooks:
 
     def is_status_refused(self) -> bool:
         """See `Hook`; every hook is asked."""
-        return any([hook.is_status_refused() for hook in tuple(self._hooks)])
+        answers = [hook.is_status_refused() for hook in tuple(self._hooks)]
+        return any(answers)
 
 
 @define(eq=False)

@@ -297,12 +297,13 @@ class Kubelet:
 
         Rules: DM-62, DM-65, DM-67
         """
-        for _ in range(STATUS_TRIES):
+        tries_left = STATUS_TRIES
+        while True:
+            tries_left -= 1
             is_stored = not self._world.is_status_refused()
             done = await self.apply(StatusRoundDue(self._world.clock.now(), is_stored))
-            if is_stored:
-                break
-        return done
+            if is_stored or not tries_left:
+                return done
 
     async def deactivate(self, uid: PodUID) -> None:
         """A pod is over; its devices stay in use until somebody asks for some. Rules: DM-115, DM-116"""

@@ -17,6 +17,7 @@ from kubelet_sim.core.state import State
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
@@ -27,6 +28,7 @@ from kubelet_sim.node.booting import Booting, plugin_calls
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.events import NODE_NAME, WARNING, Events
+from kubelet_sim.node.faults import ActiveFault, FaultBook
 from kubelet_sim.node.hooks import Hooks
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop
@@ -73,6 +75,8 @@ class Node:
         self._events = Events(self._now)
         self.hooks = Hooks()
         """Where what goes in and out of this node can be watched or bent."""
+        self.plugin_calls = calls or plugin_calls(config.profile)
+        """The way to plugins, past all hooks."""
         self._started_at_s = self.clock.now()
         self._root: Root | None = None
         self._control: ControlServer | None = None
@@ -86,7 +90,7 @@ class Node:
             around,
             self._main_loop.pods,
             self.hooks,
-            calls or plugin_calls(config.profile),
+            self.plugin_calls,
             registry or GrpcRegistryCalls(),
             order,
             store,
@@ -94,6 +98,7 @@ class Node:
             self._main_loop.busy_for_s,
         )
         self._processes = KubeletProcesses(around, self._booting, NodeObject(config.machine, config.machine))
+        self._faults = FaultBook(self)
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
 
@@ -231,6 +236,7 @@ class Node:
         return kubelet
 
     async def _close(self) -> None:
+        await self._faults.close()
         control, self._control = self._control, None
         if control is not None:
             await control.stop()
@@ -242,6 +248,27 @@ class Node:
         root, self._root = self._root, None
         if root is not None:
             root.close()
+
+    # --- what goes wrong
+
+    async def inject(self, fault: Fault) -> ActiveFault:
+        """Let something go wrong: `Fault("refuse-register", {"reason": "dial"}, count=2)`. All end with the node.
+
+        Raises:
+            UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
+        """
+        self._require_root()
+        return await self._faults.inject(fault)
+
+    def faults(self) -> tuple[ActiveFault, ...]:
+        """The faults that are not over, oldest first."""
+        return self._faults.active()
+
+    async def undo_fault(self, number: int) -> ActiveFault:
+        """End a fault by its id. Raises `UsageError` if none of that id is active."""
+        active = self._faults.find(number)
+        await active.undo()
+        return active
 
     # --- pods
 

@@ -14,12 +14,14 @@ from typing import Any, Self, TypeVar
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
+from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.transcript import Record
@@ -74,6 +76,33 @@ class _Shared:
 
 
 _SHARED = _Shared()
+
+
+class SyncFault:
+    """A fault of a `SyncNode`; used as a context manager, it is undone at the end."""
+
+    def __init__(self, node: SyncNode, active: ActiveFault) -> None:
+        self._node = node
+        self._active = active
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._node.is_started:
+            self.undo()
+
+    def undo(self) -> None:
+        """End it, and take back what can be taken back. May be repeated."""
+        self._node.run(self._active.undo())
+
+    def view(self) -> FaultView:
+        """As it is now: what it did, and how often it applied."""
+
+        async def look() -> FaultView:
+            return self._active.view()
+
+        return self._node.run(look())
 
 
 class SyncNode:
@@ -139,6 +168,18 @@ class SyncNode:
     def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
         """Start a kubelet process after a crash."""
         self.run(self.node.start_kubelet(how))
+
+    def inject(self, fault: Fault) -> SyncFault:
+        """Let something go wrong; the answer can undo it, as a context manager, too."""
+        return SyncFault(self, self.run(self.node.inject(fault)))
+
+    def faults(self) -> tuple[SyncFault, ...]:
+        """The faults that are not over."""
+
+        async def look() -> tuple[ActiveFault, ...]:
+            return self.node.faults()
+
+        return tuple(SyncFault(self, active) for active in self.run(look()))
 
     def admit(self, pod: Pod) -> Admission:
         """The verdict on a pod."""

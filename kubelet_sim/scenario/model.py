@@ -16,7 +16,9 @@ from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.manifests.documents import read_documents
+from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.faults.book import check
 from kubelet_sim.profiles import V1_36, Profile, profile_of, with_gates
 from kubelet_sim.rules import RULES
 from kubelet_sim.scenario import values
@@ -199,6 +201,8 @@ def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
         if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
             arguments[key] = value
     given.end()
+    if do == "fault":
+        check(fault_of(arguments))
     for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
         if name is not None and name not in plugins:
             raise UsageError(f"there is no plugin {name!r}; {there_are(list(plugins))}")
@@ -212,6 +216,18 @@ _LEFT_OUT = object()
 
 def _pod(value: object) -> Pod:
     return pod_from_mapping(values.mapping(value), api_checks=False)
+
+
+def fault_of(arguments: Mapping[str, Any]) -> Fault:
+    """The fault that a step of the verb `fault` asks for."""
+    return Fault(
+        arguments["fault"],
+        arguments.get("with", {}),
+        arguments.get("count"),
+        arguments.get("resource", ""),
+        arguments.get("socket", ""),
+        arguments.get("pod", ""),
+    )
 
 
 def _any_mapping(value: object) -> Mapping[str, Any]:
@@ -325,6 +341,18 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "streams": Verb(_PLUGIN),
         "end-first-stream": Verb(_PLUGIN),
         "fail-stream": Verb({**_PLUGIN, "error": read_status}),
+        "fault": Verb(
+            {"fault": values.text},
+            {
+                "with": _any_mapping,
+                "as": values.text,
+                "count": values.integer,
+                "resource": values.text,
+                "socket": values.text,
+                "pod": values.text,
+            },
+        ),
+        "undo": Verb({"fault": values.text}),
         "update-many": Verb({**_PLUGIN, "count": values.integer, "length": values.integer}),
     }
 )

@@ -12,12 +12,13 @@ from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import ApiVersion
+from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
 from kubelet_sim.scenario import looks
 from kubelet_sim.scenario.backstage import Backstage
 from kubelet_sim.scenario.catching_up import CatchingUp
-from kubelet_sim.scenario.model import Story
+from kubelet_sim.scenario.model import Story, fault_of
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.watching import Bell
 from kubelet_sim.transcript import Record
@@ -35,6 +36,7 @@ class Stage(Backstage):
         self._kubelets = CatchingUp(node, bell)
         super().__init__(story, node.root.layout.device_plugins, self._kubelets, bell.ring)
         self._pods: dict[PodUID, Pod] = {}
+        self._faults: dict[str, ActiveFault] = {}
         self._active: tuple[Pod, ...] = ()
         self._journal: list[Record] = []
         self._unlisten = node.transcript.listen(self._note)
@@ -71,6 +73,24 @@ class Stage(Backstage):
         await self._node.advance(RECONCILER_S)
         await self._caught_up()
         return await self._do_notified(plugin)
+
+    # --- what goes wrong
+
+    async def _do_fault(self, fault: str, **more: Any) -> Any:
+        name = more.get("as", fault)
+        if name in self._faults and not self._faults[name].is_over:
+            raise TransportError(f"there is a fault {name} already; give this one another name (as)")
+        self._faults[name] = active = await self._node.inject(fault_of({"fault": fault, **more}))
+        await self._caught_up()
+        return {"did": active.did}
+
+    async def _do_undo(self, fault: str) -> Any:
+        active = self._faults.get(fault)
+        if active is None:
+            raise TransportError(f"no step before injected a fault {fault}")
+        await active.undo()
+        await self._caught_up()
+        return {"applied": active.applied}
 
     # --- the node
 

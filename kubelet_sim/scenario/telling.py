@@ -183,8 +183,20 @@ _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "unlink": lambda given: f"Somebody removes {given['name']} from the directory",
     "ls": lambda given: f"Entries of {given.get('name', 'the directory')}",
     "checkpoint": lambda _: "What the checkpoint file says",
+    "fault": lambda given: f"The fault {given['fault']}{_as(given)} is injected{_with(given)}",
+    "undo": lambda given: f"The fault {given['fault']} is undone",
     "put-checkpoint": lambda _: "Somebody writes the checkpoint file",
 }
+
+
+def _as(given: _Arguments) -> str:
+    return f", called {given['as']}," if "as" in given else ""
+
+
+def _with(given: _Arguments) -> str:
+    names = ("count", "resource", "socket", "pod")
+    told = {**given.get("with", {}), **{name: given[name] for name in names if name in given}}
+    return f" with {_short(told)}" if told else ""
 
 
 def _over(given: _Arguments) -> str:

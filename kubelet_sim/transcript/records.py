@@ -44,7 +44,7 @@ class Record:
     at_s: float
     """The node's clock, in seconds since the node started."""
     kind: str
-    """`fact`, `effect`, `answer`, `decision` or `node`."""
+    """`fact`, `effect`, `answer`, `decision`, `fault` or `node`."""
     subject: str
     text: str
     rules: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
@@ -124,6 +125,28 @@ class ControlClient:
         """End a container that runs; returns its name."""
         request = pb.ExitContainerRequest(name=name, namespace=namespace, container=container, code=code)
         return self._unary("ExitContainer", request, pb.ExitContainerResponse).container
+
+    def inject(self, fault: Fault) -> FaultView:
+        """Let something go wrong."""
+        request = pb.InjectFaultRequest(
+            name=fault.name,
+            arguments=json.dumps(dict(fault.arguments)),
+            count=fault.count,
+            resource=fault.resource,
+            socket=fault.socket,
+            pod=fault.pod,
+        )
+        return control_messages.fault_value(self._unary("InjectFault", request, pb.Fault))
+
+    def faults(self, timeout_s: float | None = None) -> tuple[FaultView, ...]:
+        """Return the faults that are not over, oldest first. Raises `TimeoutError` after so much real time."""
+        answer = self._unary("ListFaults", pb.ListFaultsRequest(), pb.ListFaultsResponse, timeout_s)
+        return tuple(map(control_messages.fault_value, answer.faults))
+
+    def undo_faults(self, *ids: int) -> tuple[FaultView, ...]:
+        """End these faults, or all; returns them as they were in the end."""
+        answer = self._unary("UndoFaults", pb.UndoFaultsRequest(ids=ids), pb.ListFaultsResponse)
+        return tuple(map(control_messages.fault_value, answer.faults))
 
     def advance(self, seconds: float) -> float:
         """Let time pass; returns the node's clock, in seconds since its start."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from kubelet_sim.model.faults import FaultView
 from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Dropped, Mount, Provenance
 from kubelet_sim.model.views import (
@@ -387,4 +388,32 @@ def _allocation_value(message: pb.Allocation) -> AllocationView:
         resource=message.resource,
         devices=tuple((each.numa_node, tuple(each.ids)) for each in message.devices),
         health=_pair_values(message.health),
+    )
+
+
+def fault_message(view: FaultView) -> pb.Fault:
+    """Return the message for a fault."""
+    return pb.Fault(
+        id=view.id,
+        name=view.name,
+        arguments=json.dumps(dict(view.arguments)),
+        did=view.did,
+        undo=view.undo,
+        at_s=view.at_s,
+        applied=view.applied,
+        is_active=view.is_active,
+    )
+
+
+def fault_value(message: pb.Fault) -> FaultView:
+    """Return the fault of a message."""
+    return FaultView(
+        message.id,
+        message.name,
+        json.loads(message.arguments),
+        message.did,
+        message.undo,
+        message.at_s,
+        message.applied,
+        message.is_active,
     )

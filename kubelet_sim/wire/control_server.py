@@ -18,6 +18,7 @@ from attrs import evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
@@ -44,6 +45,13 @@ _RECORDS_PER_MESSAGE = 500
 _FAREWELL_S = 1.0
 """How long streams may take to end when the node stops."""
 _MODE = 0o600
+
+
+class InjectedFault(Protocol):
+    """A fault that was injected."""
+
+    def view(self) -> FaultView:
+        """As it is now."""
 
 
 class ControlledNode(Protocol):
@@ -87,6 +95,15 @@ class ControlledNode(Protocol):
         self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
     ) -> str:
         """Answers with the container's name. Raises `UsageError` if it does not run."""
+
+    async def inject(self, fault: Fault) -> InjectedFault:
+        """Raises `UsageError` for a fault that cannot be."""
+
+    def faults(self) -> Sequence[InjectedFault]:
+        """Those that are not over."""
+
+    async def undo_fault(self, number: int) -> InjectedFault:
+        """Raises `UsageError` if none of that id is active."""
 
     async def advance(self, seconds: float) -> None:
         """Raises `UsageError` if time passes by itself."""
@@ -163,6 +180,9 @@ class _Service:
             "Crash": _unary(pb.CrashRequest, self.crash),
             "StartKubelet": _unary(pb.StartKubeletRequest, self.start_kubelet),
             "ExitContainer": _unary(pb.ExitContainerRequest, self.exit_container),
+            "InjectFault": _unary(pb.InjectFaultRequest, self.inject_fault),
+            "ListFaults": _unary(pb.ListFaultsRequest, self.faults),
+            "UndoFaults": _unary(pb.UndoFaultsRequest, self.undo_faults),
             "Advance": _unary(pb.AdvanceRequest, self.advance),
             "Trace": _stream(pb.TraceRequest, self.trace),
         }
@@ -240,6 +260,29 @@ class _Service:
         ended = self._node.exit_container(request.name, container, request.namespace, code=request.code)
         return pb.ExitContainerResponse(container=ended)
 
+    async def inject_fault(self, request: pb.InjectFaultRequest) -> pb.Fault:
+        fault = Fault(
+            request.name,
+            _mapping(request.arguments, "what a fault takes") if request.arguments else {},
+            request.count if request.HasField("count") else None,
+            request.resource,
+            request.socket,
+            request.pod,
+        )
+        injected = await self._to_its_end(self._node.inject(fault))
+        return control_messages.fault_message(injected.view())
+
+    async def faults(self, _request: pb.ListFaultsRequest) -> pb.ListFaultsResponse:
+        return pb.ListFaultsResponse(
+            faults=[control_messages.fault_message(each.view()) for each in self._node.faults()]
+        )
+
+    async def undo_faults(self, request: pb.UndoFaultsRequest) -> pb.ListFaultsResponse:
+        """One after the other; the first that is not there ends it."""
+        numbers = list(request.ids) or [each.view().id for each in self._node.faults()]
+        undone = [await self._to_its_end(self._node.undo_fault(number)) for number in numbers]
+        return pb.ListFaultsResponse(faults=[control_messages.fault_message(each.view()) for each in undone])
+
     async def advance(self, request: pb.AdvanceRequest) -> pb.AdvanceResponse:
         await self._to_its_end(self._node.advance(request.seconds))
         return pb.AdvanceResponse(now_s=self._node.transcript.now())
@@ -290,13 +333,13 @@ class _Service:
             task.exception()  # looked at: its caller may have gone
 
 
-def _mapping(text: str) -> Mapping[str, Any]:
+def _mapping(text: str, what: str = "a manifest") -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"a manifest is no JSON: {error}") from error
+        raise UsageError(f"{what} is no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise UsageError("a manifest is a mapping")
+        raise UsageError(f"{what} is a mapping")
     return value
 
 

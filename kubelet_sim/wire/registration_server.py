@@ -130,7 +130,11 @@ class GrpcRegistrationServer:
         watching = self._watching
         if watching is None:
             return await self._register(registration)
-        context.add_done_callback(lambda _: watching.register_over(registration))
+
+        def over(_: object) -> None:
+            watching.register_over(registration)
+
+        context.add_done_callback(over)  # type: ignore[arg-type] # the stub's type is a class, not a protocol
         await watching.register_called(registration, context.time_remaining())
         await self._register(registration)
         return await watching.register_answering(registration)

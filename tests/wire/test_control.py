@@ -10,9 +10,11 @@ from typing import Any, Self, TypeVar
 
 import grpc
 import pytest
+from attrs import frozen
 
 from kubelet_sim.errors import KubeletSimError, PluginFault, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
@@ -24,6 +26,19 @@ from kubelet_sim.wire.pb import control_v1_pb2 as pb
 from tests.wire.helpers import PATIENCE_S, run, soon, until
 
 T = TypeVar("T")
+
+
+@frozen
+class FakeFault:
+    """A fault that has applied twice."""
+
+    id: int
+    name: str
+
+    def view(self) -> FaultView:
+        return FaultView(
+            self.id, self.name, {"ids": ["a"], "text": "\x1b"}, "did\u202e", "undo", 1.5, 2, is_active=True
+        )
 
 
 class FakeNode:
@@ -78,6 +93,17 @@ class FakeNode:
     ) -> str:
         self.calls.append(("exit", name, container, namespace, code))
         return container or "main"
+
+    async def inject(self, fault: Fault) -> FakeFault:
+        await self._called("inject", fault)
+        return FakeFault(1, fault.name)
+
+    def faults(self) -> tuple[FakeFault, ...]:
+        return FakeFault(1, "odd"), FakeFault(2, "even")
+
+    async def undo_fault(self, number: int) -> FakeFault:
+        await self._called("undo", number)
+        return FakeFault(number, "odd")
 
     async def advance(self, seconds: float) -> None:
         self.now_s += seconds

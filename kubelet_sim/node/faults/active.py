@@ -40,7 +40,7 @@ class ActiveFault:
     is_over: bool = False
     _over: asyncio.Event = field(factory=asyncio.Event)
     _in_progress: int = 0
-    _at_the_end: list[Callable[[], None]] = field(factory=list)
+    _at_the_end: list[Callable[[], object]] = field(factory=list)
     _tasks: set[asyncio.Task[None]] = field(factory=set)
 
     # --- for whoever injected it
@@ -81,7 +81,7 @@ class ActiveFault:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self.at_the_end(lambda: None if task.done() else void(task.cancel()))
+        self._at_the_end.append(task.cancel)
 
     @contextmanager
     def applying(self, subject: str, text: str) -> Iterator[bool]:
@@ -106,9 +106,9 @@ class ActiveFault:
 
     async def hold(self, seconds: float | None = None) -> None:
         """Return after so many seconds of the node's clock, and no later than the end."""
-        waits = [asyncio.ensure_future(self._over.wait())]
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._over.wait())]
         if seconds is not None:
-            waits.append(asyncio.ensure_future(_true_after(self.reach.clock.sleep(seconds))))
+            waits.append(asyncio.ensure_future(self.reach.clock.sleep(seconds)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -138,12 +138,3 @@ class ActiveFault:
                 self.note("node", f"could not be taken back: {failure}", Level.WARNING)
         self.note("node", f"is over: {why}")
         self._ended(self)
-
-
-async def _true_after(work: Any) -> bool:
-    await work
-    return True
-
-
-def void(_: object) -> None:
-    """For callbacks whose answer nobody wants."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import define, field
 
 from kubelet_sim.errors import UsageError
@@ -27,12 +29,7 @@ class FaultBook:
         Raises:
             UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
         """
-        kind = find(fault.name)
-        try:
-            arguments = bound(kind.arguments, fault.arguments)
-            _check(kind, fault)
-        except UsageError as error:
-            raise UsageError(f"fault {kind.name}: {error}") from error
+        kind, arguments = check(fault)
         reach = self._reach = self._reach or Reach(self._node)
         count = fault.count or kind.usual_count
         at_s = reach.transcript.now()
@@ -77,7 +74,18 @@ class FaultBook:
         self._active.pop(active.id, None)
 
 
-def _check(kind: FaultKind, fault: Fault) -> None:
+def check(fault: Fault) -> tuple[FaultKind, dict[str, Any]]:
+    """The kind of a fault, and all of its arguments. Raises `UsageError` for a fault that there is not."""
+    kind = find(fault.name)
+    try:
+        arguments = bound(kind.arguments, fault.arguments)
+        _check_common(kind, fault)
+    except UsageError as error:
+        raise UsageError(f"fault {kind.name}: {error}") from error
+    return kind, arguments
+
+
+def _check_common(kind: FaultKind, fault: Fault) -> None:
     for name in ("resource", "socket", "pod"):
         if getattr(fault, name) and name not in kind.filters:
             raise UsageError(f"it cannot be narrowed down by {name}")

@@ -27,20 +27,24 @@ class Before(Through):
         """Raises `RpcFailed`: the call is not made."""
 
     async def get_device_plugin_options(self) -> PluginOptions:
+        """See `PluginConnection`."""
         await self._look("GetDevicePluginOptions")
         return await self.inner.get_device_plugin_options()
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
+        """See `PluginConnection`."""
         await self._look("Allocate")
         return await self.inner.allocate(device_ids)
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
+        """See `PluginConnection`."""
         await self._look("GetPreferredAllocation")
         return await self.inner.get_preferred_allocation(available, must_include, size)
 
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        """See `PluginConnection`."""
         await self._look("PreStartContainer")
         await self.inner.pre_start_container(device_ids, timeout_s)
 

@@ -230,5 +230,3 @@ def _wanted(active: ActiveFault, link: Link) -> tuple[DeviceID, ...]:
 
 def _named(device_ids: Sequence[DeviceID]) -> str:
     return ", ".join(device_ids) or "no ids"
-
-

@@ -6,6 +6,7 @@ fault, too. `sysctl fs.inotify.max_user_instances` in a virtual machine does it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -14,7 +15,7 @@ from pathlib import Path
 from stat import S_IMODE, S_ISSOCK
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.faults.active import ActiveFault, void
+from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import number, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.wire.unix_socket import is_possible
@@ -116,12 +117,16 @@ async def _no_rights(active: ActiveFault) -> str:
 async def _missing_directory(active: ActiveFault) -> str:
     path = active.reach.own(active.reach.layout.device_plugins)
     away = path.with_name("device-plugins.away")
-    if os.path.lexists(away):
-        raise UsageError("it is gone already")
-    _done("move the directory away", lambda: void(path.rename(away)))
+    _done("move the directory away", lambda: _move_away(path, away))
     active.at_the_end(lambda: _bring_back(away, path))
     active.once("node", "the directory is gone")
     return f"the device-plugin directory is away, at {away.name}"
+
+
+def _move_away(path: Path, away: Path) -> None:
+    if os.path.lexists(away):
+        raise UsageError("it is gone already")
+    path.rename(away)
 
 
 def _bring_back(away: Path, path: Path) -> None:
@@ -139,8 +144,10 @@ def _unlink(path: Path) -> None:
 
 
 def _unlink_if(path: Path, identity: tuple[int, int]) -> None:
-    if os.path.lexists(path) and (found := path.lstat()) and (found.st_dev, found.st_ino) == identity:
-        path.unlink()
+    with contextlib.suppress(FileNotFoundError):
+        found = path.lstat()
+        if (found.st_dev, found.st_ino) == identity:
+            path.unlink()
 
 
 def _done(what: str, do: Callable[[], None]) -> None:

@@ -28,6 +28,8 @@ class FaultyNode(Protocol):
     hooks: Hooks
     clock: Clock
     transcript: Transcript
+    plugin_calls: PluginCalls
+    """The way to plugins, past all hooks."""
 
     @property
     def root(self) -> Root:
@@ -40,10 +42,6 @@ class FaultyNode(Protocol):
     @property
     def has_kubelet(self) -> bool:
         """Whether there is one."""
-
-    @property
-    def plugin_calls(self) -> PluginCalls:
-        """The way to plugins, without hooks."""
 
     async def restart(self, how: Comeback = AS_USUAL) -> None:
         """Raises `TransportError`."""

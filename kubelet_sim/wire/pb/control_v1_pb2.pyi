@@ -438,6 +438,122 @@ class ExitContainerResponse(google.protobuf.message.Message):
 global___ExitContainerResponse = ExitContainerResponse
 
 @typing.final
+class InjectFaultRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    ARGUMENTS_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    SOCKET_FIELD_NUMBER: builtins.int
+    POD_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    arguments: builtins.str
+    """A JSON object; empty for none."""
+    count: builtins.int
+    """After how many times it ends by itself; absent: as is usual for it."""
+    resource: builtins.str
+    """Filters; empty for none."""
+    socket: builtins.str
+    pod: builtins.str
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        arguments: builtins.str = ...,
+        count: builtins.int | None = ...,
+        resource: builtins.str = ...,
+        socket: builtins.str = ...,
+        pod: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_count", b"_count", "count", b"count"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_count", b"_count", "arguments", b"arguments", "count", b"count", "name", b"name", "pod", b"pod", "resource", b"resource", "socket", b"socket"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_count", b"_count"]) -> typing.Literal["count"] | None: ...
+
+global___InjectFaultRequest = InjectFaultRequest
+
+@typing.final
+class Fault(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    ARGUMENTS_FIELD_NUMBER: builtins.int
+    DID_FIELD_NUMBER: builtins.int
+    UNDO_FIELD_NUMBER: builtins.int
+    AT_S_FIELD_NUMBER: builtins.int
+    APPLIED_FIELD_NUMBER: builtins.int
+    IS_ACTIVE_FIELD_NUMBER: builtins.int
+    id: builtins.int
+    name: builtins.str
+    arguments: builtins.str
+    """A JSON object."""
+    did: builtins.str
+    undo: builtins.str
+    at_s: builtins.float
+    applied: builtins.int
+    is_active: builtins.bool
+    def __init__(
+        self,
+        *,
+        id: builtins.int = ...,
+        name: builtins.str = ...,
+        arguments: builtins.str = ...,
+        did: builtins.str = ...,
+        undo: builtins.str = ...,
+        at_s: builtins.float = ...,
+        applied: builtins.int = ...,
+        is_active: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["applied", b"applied", "arguments", b"arguments", "at_s", b"at_s", "did", b"did", "id", b"id", "is_active", b"is_active", "name", b"name", "undo", b"undo"]) -> None: ...
+
+global___Fault = Fault
+
+@typing.final
+class ListFaultsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ListFaultsRequest = ListFaultsRequest
+
+@typing.final
+class ListFaultsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FAULTS_FIELD_NUMBER: builtins.int
+    @property
+    def faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Fault]: ...
+    def __init__(
+        self,
+        *,
+        faults: collections.abc.Iterable[global___Fault] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["faults", b"faults"]) -> None: ...
+
+global___ListFaultsResponse = ListFaultsResponse
+
+@typing.final
+class UndoFaultsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: builtins.int
+    @property
+    def ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Empty: all of them."""
+
+    def __init__(
+        self,
+        *,
+        ids: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ids", b"ids"]) -> None: ...
+
+global___UndoFaultsRequest = UndoFaultsRequest
+
+@typing.final
 class AdvanceRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
