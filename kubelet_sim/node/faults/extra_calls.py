@@ -61,7 +61,7 @@ async def _at_once(active: ActiveFault) -> str:
     async def all_of_them() -> str:
         done = await asyncio.gather(*(_allocating(link, wanted) for _ in range(calls)), return_exceptions=True)
         failed = [each for each in done if isinstance(each, RpcFailed)]
-        return f"answered {calls - len(failed)} times" + (f", failed with {failed[0].code}" if failed else "")
+        return f"was answered {calls - len(failed)} times" + (f", failed with {failed[0].code}" if failed else "")
 
     return await told(active, link, f"{calls} times Allocate at once for {_named(wanted)}", all_of_them())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from attrs import define
 
@@ -17,7 +19,14 @@ from kubelet_sim.node.faults.register import is_meant
 from kubelet_sim.node.faults.through import Through, ThroughHook
 from kubelet_sim.node.hooks import Hook
 
-POINTS = ("register", "options", "answered", "first-list")
+POINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "register": "when Register comes in",
+        "options": "between the options and the list",
+        "answered": "right after Register is answered",
+        "first-list": "when a list has come, before it counts",
+    }
+)
 
 
 @kind(
@@ -88,7 +97,7 @@ class _AtRegister(Hook):
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
         del deadline_s
         if self.active.arguments["point"] == "register" and is_meant(self.active, registration):
-            await until_gone(self.active, registration.resource, "when Register comes in")
+            await until_gone(self.active, registration.resource)
 
     def register_over(self, registration: Registration) -> None:
         if self.active.arguments["point"] != "answered" or not is_meant(self.active, registration):
@@ -101,7 +110,7 @@ class _AtRegister(Hook):
 class _AfterOptions(Through):
     async def get_device_plugin_options(self) -> PluginOptions:
         options = await self.inner.get_device_plugin_options()
-        await until_gone(self.active, self.subject, "between the options and the list")
+        await until_gone(self.active, self.subject)
         return options
 
 
@@ -111,12 +120,13 @@ class _OnList(Hook):
 
     async def list_came(self, path: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
         if self.active.meets(path):
-            await until_gone(self.active, self.active.reach.subject(path), "when a list has come, before it counts")
+            await until_gone(self.active, self.active.reach.subject(path))
         return devices
 
 
-async def until_gone(active: ActiveFault, subject: str, when: str) -> None:
+async def until_gone(active: ActiveFault, subject: str) -> None:
     """Restart the kubelet, and do not return: the process that waits here is about to end."""
+    when = POINTS[active.arguments["point"]]
     with active.applying(subject, f"the kubelet restarts {when}") as applies:
         if applies:
             active.reach.spawn(active.reach.node.restart())
@@ -129,7 +139,7 @@ async def until_gone(active: ActiveFault, subject: str, when: str) -> None:
     "The kubelet restarts at a point of a plugin's start: when Register comes in, between GetDevicePluginOptions and"
     " ListAndWatch, right after Register is answered, or when the first list has come.",
     undo="and it does not restart any more",
-    arguments=(choice("point", POINTS, "register", "At which point."),),
+    arguments=(choice("point", tuple(POINTS), "register", "At which point."),),
     rules=("DM-16", "DM-17"),
     filters=PLUGIN,
     counts=True,
@@ -144,4 +154,4 @@ async def _at(active: ActiveFault) -> str:
             active.hook(_OnList(active))
         case _:
             active.hook(_AtRegister(active))
-    return f"the kubelet restarts at the next {active.arguments['point']}"
+    return f"the kubelet restarts {POINTS[active.arguments['point']]}"

@@ -50,7 +50,7 @@ async def _close(active: ActiveFault) -> str:
     for link in links:
         active.once(link.resource, "its connection is closed")
         await link.connection.close()
-    return f"connections closed: {len(links)}"
+    return f"{len(links)} connection{'s' * (len(links) != 1)} closed"
 
 
 @define(eq=False)
@@ -142,4 +142,4 @@ def _hooked(link: Link) -> HookedConnection:
 
 def _streams(links: list[Link]) -> str:
     names = ", ".join(sorted({link.resource for link in links}))
-    return f"the stream{'s' * (len(links) > 1)} of {names}: {len(links)}"
+    return f"the stream of {names} is" if len(links) == 1 else f"{len(links)} streams, of {names}, are"
