@@ -238,7 +238,7 @@ def _times(count: int) -> str:
 
 def _short(does: str) -> str:
     """The first sentence, or its beginning up to a colon or a comma if it is long."""
-    found = does.split(". ")[0].rstrip(".")
+    found = does.split(". ", maxsplit=1)[0].rstrip(".")
     for mark in (": ", "; ", ", "):
         found = found if len(found) <= _LONGEST else found.partition(mark)[0]
     return found

@@ -270,6 +270,10 @@ class Node:
         await active.undo()
         return active
 
+    async def faults_settled(self) -> None:
+        """Return when what faults have set going is done: restarts, lists that count again."""
+        await self._faults.settled()
+
     # --- pods
 
     async def admit(self, pod: Pod) -> Admission:

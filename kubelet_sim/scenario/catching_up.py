@@ -48,6 +48,7 @@ class CatchingUp:
 
     async def with_all(self, plugins: Iterable[ScriptedPlugin]) -> None:
         """Return when the node has dealt with all that these sent, and has nothing else to do at once."""
+        await self._node.faults_settled()
         for plugin in plugins:
             await self.with_one(plugin)
         await settle()
@@ -68,8 +69,8 @@ class CatchingUp:
         return sum(_watched(link).applied for link in open_links) == sum(stream.due for stream in plugin.streams)
 
     def _is_delayed(self) -> bool:
-        """Whether a fault sees to it that what plugins send is dealt with late, or never."""
-        return any(active.kind.delays_lists for active in self._node.faults())
+        """Whether a fault holds something up that plugins have sent, or holds further streams open."""
+        return any(active.kind.delays_lists and active.is_holding for active in self._node.faults())
 
     def _are_over(self, known: Container[ClientID]) -> bool:
         kubelet = self.kubelet()

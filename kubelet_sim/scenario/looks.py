@@ -61,8 +61,8 @@ def allocated(state: State, uid: PodUID, pod: Pod | None) -> dict[str, dict[str,
     by_container: dict[str, dict[str, list[str]]] = {}
     for each in pod.all_containers() if pod else ():
         by_container[each.name] = {}
-    for (pod, name, resource), record in state.books:
-        if pod == uid:
+    for (of_pod, name, resource), record in state.books:
+        if of_pod == uid:
             by_container.setdefault(name, {})[resource] = sorted(record.ids)
     return by_container
 

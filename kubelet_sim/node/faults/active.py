@@ -45,10 +45,16 @@ class ActiveFault:
 
     # --- for whoever injected it
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether it is applying right now: something is held up, or held open."""
+        return self._in_progress > 0
+
     async def undo(self) -> None:
         """End it, and take back what can be taken back. May be repeated. Raises `UsageError` for what cannot be."""
         self.end("undone")
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.reach.settled()
 
     def view(self) -> FaultView:
         """As it is now."""

@@ -63,6 +63,11 @@ class FaultBook:
             known = ", ".join(map(str, self._active)) or "none"
             raise UsageError(f"no fault {number} is active; active are: {known}") from None
 
+    async def settled(self) -> None:
+        """Return when what they have set going is done."""
+        if self._reach is not None:
+            await self._reach.settled()
+
     async def close(self) -> None:
         """End all of them."""
         for active in reversed(self.active()):

@@ -80,6 +80,11 @@ class Reach:
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
+    async def settled(self) -> None:
+        """Return when all that was spawned is done."""
+        while tasks := [task for task in self._tasks if task is not asyncio.current_task()]:
+            await asyncio.wait(tasks)
+
     async def close(self) -> None:
         """End what was spawned."""
         mine = asyncio.current_task()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
@@ -15,6 +16,8 @@ from kubelet_sim.node.faults.arguments import choice, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import Hook, HookedConnection
 
+_OPENS_S = 2.0
+"""How long to wait for the first list of a second stream, in real time."""
 CODES = ("Unavailable", "Canceled", "Internal", "Unknown", "DeadlineExceeded", "ResourceExhausted")
 
 
@@ -113,22 +116,31 @@ async def _slow(active: ActiveFault) -> str:
 )
 async def _double(active: ActiveFault) -> str:
     links = active.reach.live_links(active.fault)
-    for link in links:
-        active.once(link.resource, "a second stream is opened")
-        active.run(_read_away(active, link))
+    opened = [asyncio.Event() for _ in links]
+    for link, event in zip(links, opened, strict=True):
+        active.run(_read_away(active, link, event))
+    with contextlib.suppress(TimeoutError):  # a plugin that says nothing on it
+        await asyncio.wait_for(asyncio.gather(*(event.wait() for event in opened)), _OPENS_S)
     return f"{_streams(links)} opened a second time"
 
 
-async def _read_away(active: ActiveFault, link: Link) -> None:
+async def _read_away(active: ActiveFault, link: Link, opened: asyncio.Event) -> None:
+    with active.applying(link.resource, "a second stream is opened"):
+        await _read_to_its_end(active, link, opened)
+
+
+async def _read_to_its_end(active: ActiveFault, link: Link, opened: asyncio.Event) -> None:
     connection = active.reach.node.plugin_calls.connection(link.socket_path)
     stream = connection.list_and_watch()
     try:
         async for devices in stream:
             active.note(link.resource, f"a list of {len(devices)} came on the second stream")
+            opened.set()
         active.note(link.resource, "the plugin ended the second stream")
     except RpcFailed as failure:
         active.note(link.resource, f"the second stream ended: {failure}")
     finally:
+        opened.set()
         if isinstance(stream, AsyncGenerator):
             with contextlib.suppress(RpcFailed):
                 await stream.aclose()
