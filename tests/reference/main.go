@@ -12,23 +12,27 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 )
 
 // request is one operation; which fields count depends on Op.
 type request struct {
-	ID      int             `json:"id"`
-	Op      string          `json:"op"`
-	Root    string          `json:"root"`
-	Node    nodeSpec        `json:"node"`
-	Running [][2]string     `json:"running"`
-	Ready   bool            `json:"ready"`
-	Pod     json.RawMessage `json:"pod"`
-	UID     string          `json:"uid"`
-	Name    string          `json:"container"`
-	Seconds float64         `json:"seconds"`
+	ID      int         `json:"id"`
+	Op      string      `json:"op"`
+	Root    string      `json:"root"`
+	Node    nodeSpec    `json:"node"`
+	Running [][2]string `json:"running"`
+	Ready   bool        `json:"ready"`
+	Pod     *v1.Pod     `json:"pod"`
+	UID     string      `json:"uid"`
+	Name    string      `json:"container"`
+	Seconds float64     `json:"seconds"`
+	IDs     []string    `json:"ids"`
+	Rounds  int         `json:"rounds"`
 }
 
 // reply is what came of it, and the calls that the manager made to plugins meanwhile, in order.
@@ -38,6 +42,8 @@ type reply struct {
 	Calls  []call `json:"calls,omitempty"`
 	Error  string `json:"error,omitempty"`
 	Crash  string `json:"crash,omitempty"`
+	// Took is how long the operation itself took, in milliseconds, without reading the request and writing this.
+	Took float64 `json:"ms"`
 }
 
 func main() {
@@ -96,9 +102,11 @@ func (w *world) answer(asked request) (done reply) {
 			done = reply{Crash: fmt.Sprint(found), Calls: w.calls.drain(), Error: string(debug.Stack())}
 		}
 	}()
+	begun := time.Now()
 	answer, err := w.perform(asked)
+	took := float64(time.Since(begun).Nanoseconds()) / 1e6
 	if err != nil {
 		return reply{Error: err.Error(), Calls: w.calls.drain()}
 	}
-	return reply{Answer: answer, Calls: w.calls.drain()}
+	return reply{Answer: answer, Calls: w.calls.drain(), Took: took}
 }

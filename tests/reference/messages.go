@@ -21,3 +21,7 @@ func (noPreemption) HandleAdmissionFailure(_ context.Context, _ *v1.Pod, reasons
 func idsOf(request *pluginapi.ContainerAllocateRequest) []string { return request.DevicesIds }
 
 func preStartIDs(request *pluginapi.PreStartContainerRequest) []string { return request.DevicesIds }
+
+func allocateRequest(ids []string) *pluginapi.AllocateRequest {
+	return &pluginapi.AllocateRequest{ContainerRequests: []*pluginapi.ContainerAllocateRequest{{DevicesIds: ids}}}
+}

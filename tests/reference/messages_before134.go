@@ -19,3 +19,7 @@ func (noPreemption) HandleAdmissionFailure(_ *v1.Pod, reasons []lifecycle.Predic
 func idsOf(request *pluginapi.ContainerAllocateRequest) []string { return request.DevicesIDs }
 
 func preStartIDs(request *pluginapi.PreStartContainerRequest) []string { return request.DevicesIDs }
+
+func allocateRequest(ids []string) *pluginapi.AllocateRequest {
+	return &pluginapi.AllocateRequest{ContainerRequests: []*pluginapi.ContainerAllocateRequest{{DevicesIDs: ids}}}
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -24,7 +23,7 @@ const kubeletFolder = "/var/lib/kubelet"
 const (
 	cpus      = 64
 	memory    = 256 << 30
-	podsAtMax = 110
+	podsAtMax = 110 // Unless said otherwise.
 )
 
 type nodeSpec struct {
@@ -32,6 +31,8 @@ type nodeSpec struct {
 	Policy  string            `json:"policy"`
 	Scope   string            `json:"scope"`
 	Options map[string]string `json:"options"`
+	// MaxPods is how many pods the node takes; 0: as many as a kubelet does unless told otherwise.
+	MaxPods int64 `json:"max_pods"`
 }
 
 // world is a node and, at times, a kubelet on it.
@@ -98,6 +99,8 @@ func (w *world) perform(asked request) (any, error) {
 		return healths(w.devices), nil
 	case "status":
 		return w.status(asked.UID)
+	case "floor":
+		return w.floor(asked)
 	case "affinity":
 		return w.affinity(asked.UID, asked.Name)
 	}
@@ -112,12 +115,15 @@ func (w *world) open(asked request) error {
 		return err
 	}
 	w.spec, w.active, w.known = asked.Node, nil, map[string]*v1.Pod{}
+	if w.spec.MaxPods == 0 {
+		w.spec.MaxPods = podsAtMax
+	}
 	w.calls.drain()
 	w.node = &v1.Node{}
 	w.node.Status.Capacity = v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
-		v1.ResourcePods:   *resource.NewQuantity(podsAtMax, resource.DecimalSI),
+		v1.ResourcePods:   *resource.NewQuantity(w.spec.MaxPods, resource.DecimalSI),
 	}
 	w.node.Status.Allocatable = w.node.Status.Capacity.DeepCopy()
 	return nil
@@ -208,9 +214,9 @@ type verdict struct {
 
 // admit runs the two handlers that look at devices, in the kubelet's order.
 func (w *world) admit(asked request) (any, error) {
-	pod := &v1.Pod{}
-	if err := json.Unmarshal(asked.Pod, pod); err != nil {
-		return nil, err
+	pod := asked.Pod
+	if pod == nil {
+		return nil, fmt.Errorf("no pod is given")
 	}
 	uid := string(pod.UID)
 	w.known[uid] = pod
@@ -238,7 +244,7 @@ func (w *world) capacity() (any, error) {
 	var deleted []string
 	machine := &cadvisorapi.MachineInfo{NumCores: cpus, MemoryCapacity: memory, Topology: w.machine()}
 	setter := nodestatus.MachineInfo(
-		"node", podsAtMax, 0,
+		"node", int(w.spec.MaxPods), 0,
 		func() (*cadvisorapi.MachineInfo, error) { return machine, nil },
 		func(bool) v1.ResourceList { return nil },
 		func() (v1.ResourceList, v1.ResourceList, []string) {
