@@ -42,7 +42,8 @@ class Ours:
     @property
     def node(self) -> Node:
         """The node that is open."""
-        assert self._node is not None
+        if self._node is None:
+            raise RuntimeError("no node is open")
         return self._node
 
     async def perform(self, operation: str, asked: Mapping[str, Any]) -> tuple[object, float]:

@@ -30,7 +30,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from attrs import define, field, frozen
 
@@ -58,14 +58,13 @@ class Lines:
             text=True,
             env={**os.environ, **(environment or {})},
         )
+        self._in, self._out = cast("IO[str]", self._process.stdin), cast("IO[str]", self._process.stdout)
 
     def exchange(self, line: str) -> dict[str, Any]:
         """The answer. Raises `Failed`."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        told = self._process.stdout.readline()
+        self._in.write(line + "\n")
+        self._in.flush()
+        told = self._out.readline()
         reply: dict[str, Any] = json.loads(told) if told else {"error": "the process ended"}
         if reply.get("error") or reply.get("crash"):
             raise Failed(reply.get("crash") or reply["error"])
@@ -83,11 +82,9 @@ class Lines:
 
     def close(self) -> None:
         """Let it end by itself."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._in.close()
         self._process.wait(timeout=30)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._out.close()
 
 
 @frozen
@@ -99,6 +96,18 @@ class NodeSpec:
     numa: int = 1
     policy: str = "none"
     max_pods: int = 110
+
+
+@frozen
+class Load:
+    """The pods that come to a node, and which of them are timed: the last."""
+
+    pods: int
+    each: int
+    """Devices a pod."""
+    timed: int
+    rounds: int = 1
+    """Nodes that are filled."""
 
 
 class Side:
@@ -219,7 +228,7 @@ class Row:
         if not times:
             return "–"
         median = statistics.median(times)
-        if len(times) < 2:  # noqa: PLR2004 - one has no spread
+        if len(times) < 2:
             return f"{median:.3g} {self.unit}"
         tenths = statistics.quantiles(times, n=10, method="inclusive")
         return f"{median:.3g} ({tenths[0]:.3g} … {tenths[-1]:.3g}) {self.unit}"
@@ -235,26 +244,25 @@ HEADER = (
 )
 
 
-def admissions(sides: Sequence[Side], spec: NodeSpec, pods: int, each: int, rounds: int = 1) -> Row:
-    """A node that fills up, pod by pod, the sides in turn."""
-    many = f"{pods:,} pods with {each}"
-    row = Row(f"admission and container: {spec.devices:,} devices, {many} each")
-    every = max(1, pods // 110)
-    for _ in range(rounds):
+def admissions(sides: Sequence[Side], spec: NodeSpec, load: Load) -> Row:
+    """The last pods of a node that fills up, the sides in turn."""
+    row = Row(f"admission and container: {spec.devices:,} devices, {load.pods:,} pods with {load.each} each")
+    used = dict.fromkeys((side.name for side in sides), 0.0)
+    for _ in range(load.rounds):
         with contextlib.ExitStack() as stack:
             for side in sides:
                 stack.enter_context(side.node(spec))
-            used = dict.fromkeys((side.name for side in sides), 0.0)
-            for number in range(pods):
-                pod = pod_of(number, each, spec.resources)
+            for number in range(load.pods):
+                pod = pod_of(number, load.each, spec.resources)
                 for side in _in_turn(sides, number):
                     before = side.process.cpu_ms()
-                    took = side.admission_ms(pod)
-                    used[side.name] += side.process.cpu_ms() - before
-                    row.add(side, took, side.floor_ms(each) if not number % every and spec.resources == 1 else None)
-            row.cpu_ms = {name: total / pods for name, total in used.items()}
-            if pods >= 1000:  # noqa: PLR2004 - as many as the aim is for
+                    took_ms = side.admission_ms(pod)
+                    if number >= load.pods - load.timed:
+                        used[side.name] += side.process.cpu_ms() - before
+                        row.add(side, took_ms, side.floor_ms(load.each) if spec.resources == 1 else None)
+            if load.pods >= 1000:
                 EXTRA.extend(_of_a_full_node(sides))
+    row.cpu_ms = {name: total / load.rounds / load.timed for name, total in used.items()}
     return row
 
 
@@ -289,7 +297,7 @@ def updates(sides: Sequence[Side], devices: int, rounds: int) -> Row:
 
 def aligned(sides: Sequence[Side], spec: NodeSpec, pods: int) -> Row:
     """Admissions that need hints."""
-    row = admissions(sides, spec, pods, 4)
+    row = admissions(sides, spec, Load(pods, 4, pods))
     many = "1 resource" if spec.resources == 1 else f"{spec.resources} resources"
     row.what = f"the same with hints and their merge: 8 NUMA nodes, {many} of {spec.devices:,} devices, 4 each"
     return row
@@ -301,15 +309,15 @@ def _in_turn(sides: Sequence[Side], number: int) -> Sequence[Side]:
 
 def measure(sides: Sequence[Side], *, quick: bool) -> Iterator[Row]:
     """All rows, as they come."""
-    row = admissions(sides, NodeSpec(8), 7, 1, rounds=4 if quick else 16)
+    row = admissions(sides, NodeSpec(8), Load(7, 1, 7, rounds=5 if quick else 15))
     row.of_real = 1.2
     yield row
     for devices in (1000,) if quick else (1000, 5000):
-        row = admissions(sides, NodeSpec(devices), 110, 8)
+        row = admissions(sides, NodeSpec(devices), Load(110, 8, 40))
         row.of_real, row.of_floor = 0.25, 1.5
         yield row
     if not quick:
-        row = admissions(sides, NodeSpec(10_000, max_pods=1000), 1000, 8)
+        row = admissions(sides, NodeSpec(10_000, max_pods=1000), Load(1000, 8, 60))
         row.of_real = 0.05
         yield row
         yield from EXTRA
@@ -358,7 +366,9 @@ def main(arguments: Sequence[str]) -> int:
     if not PLUGIN.exists():
         return 2
     when, load = time.strftime("%Y-%m-%d %H:%M"), " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"{when}, Python {platform.python_version()}, {os.cpu_count()} cpus, load before {load}\n\n{HEADER}", flush=True)
+    print(
+        f"{when}, Python {platform.python_version()}, {os.cpu_count()} cpus, load before {load}\n\n{HEADER}", flush=True
+    )
     sides, rows = _sides(given.profile), []
     try:
         for row in measure(sides, quick=given.quick):

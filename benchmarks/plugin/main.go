@@ -64,11 +64,18 @@ func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream pluginapi.DevicePlugin_
 	}
 }
 
+// Allocate answers as many a plugin does: a device node for each device, a variable with their ids, a mount.
 func (p *plugin) Allocate(_ context.Context, in *pluginapi.AllocateRequest) (*pluginapi.AllocateResponse, error) {
 	answer := &pluginapi.AllocateResponse{}
 	for _, each := range in.ContainerRequests {
+		nodes := []*pluginapi.DeviceSpec{}
+		for _, id := range each.DevicesIds {
+			nodes = append(nodes, &pluginapi.DeviceSpec{ContainerPath: "/dev/example/" + id, HostPath: "/dev/example/" + id, Permissions: "rw"})
+		}
 		answer.ContainerResponses = append(answer.ContainerResponses, &pluginapi.ContainerAllocateResponse{
-			Envs: map[string]string{"IDS": strings.Join(each.DevicesIds, ",")},
+			Envs:    map[string]string{"IDS": strings.Join(each.DevicesIds, ",")},
+			Mounts:  []*pluginapi.Mount{{ContainerPath: "/usr/lib/example", HostPath: "/opt/example/lib", ReadOnly: true}},
+			Devices: nodes,
 		})
 	}
 	return answer, nil
