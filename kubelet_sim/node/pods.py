@@ -74,19 +74,19 @@ class PodTable:
     """The pods, oldest first."""
 
     _pods: dict[PodUID, KnownPod] = field(factory=dict)
+    _by_key: dict[str, KnownPod] = field(factory=dict)
+    """The same by namespace and name; of several of one name, which only a source can bring about, the oldest."""
 
     def __iter__(self) -> Iterator[KnownPod]:
         return iter(tuple(self._pods.values()))
 
     def add(self, pod: Pod, at_s: float = 0.0) -> KnownPod:
         """Get to know a pod at that time. Raises `UsageError` if its name or its uid is taken by another one."""
-        for known in self._pods.values():
-            if known.pod.key == pod.key:
-                raise UsageError(f"pod {pod.key} already exists; delete it first, or choose another name")
-            if known.pod.uid == pod.uid:
-                raise UsageError(f"pod {pod.key}: the uid {pod.uid} is that of {known.pod.key}; choose another one")
-        self._pods[pod.uid] = KnownPod(pod, created_at_s=at_s)
-        return self._pods[pod.uid]
+        if pod.key in self._by_key:
+            raise UsageError(f"pod {pod.key} already exists; delete it first, or choose another name")
+        if (known := self._pods.get(pod.uid)) is not None:
+            raise UsageError(f"pod {pod.key}: the uid {pod.uid} is that of {known.pod.key}; choose another one")
+        return self._enter(KnownPod(pod, created_at_s=at_s))
 
     def recall(self, pod: Pod, phase: str) -> None:
         """Know a pod that is over, whatever is known of others of its name: a source may tell of it at any time."""

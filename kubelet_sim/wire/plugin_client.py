@@ -123,7 +123,7 @@ class GrpcPluginConnection:
         method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(path)
         call = method(request, timeout=timeout_s)
         with self._in_progress_until_left(call):
-            answer: bytes | None = await self._unless_closed(call)
+            answer: bytes | None = await self._answer(call)
         if answer is None:  # the library takes a status of OK for an answer
             raise no_message()
         return _decoded(decode, answer)
@@ -141,6 +141,21 @@ class GrpcPluginConnection:
         if not unix_socket.is_possible(self._path):
             await asyncio.Event().wait()  # for ever: another try would end as the first
         await self._opened().channel_ready()
+
+    async def _answer(self, call: Awaitable[T]) -> T:
+        """As `_unless_closed`, for a call of the library: that is a task of its own already, one more would only cost time."""
+        try:
+            answer = await call
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise connection_closing() from None
+        except grpc.aio.AioRpcError as error:
+            raise (connection_closing() if self._is_closed else rpc_failed(error)) from error
+        if self._is_closed:
+            raise connection_closing()
+        return answer
 
     async def _unless_closed(self, wanted: Awaitable[T]) -> T:
         """Return what is wanted; raise `RpcFailed` if that fails or if the connection is closed before.
