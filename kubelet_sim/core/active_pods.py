@@ -6,7 +6,7 @@ The sum is kept, so that a predicate looks at one pod and not at all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, KeysView, Mapping, MutableMapping
 
 from kubelet_sim.core.requests import requested
 from kubelet_sim.model.ids import PodUID
@@ -41,8 +41,19 @@ class ActivePods(MutableMapping[PodUID, Pod]):
     def __len__(self) -> int:
         return len(self._pods)
 
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._pods
+
+    def keys(self) -> KeysView[PodUID]:
+        """Their uids: the table's own view, which compares and subtracts quickly."""
+        return self._pods.keys()
+
     def __repr__(self) -> str:
         return f"ActivePods({self._pods!r})"
+
+    def requested(self, uid: PodUID) -> Mapping[str, int]:
+        """What that pod asks for; nothing if it is not active."""
+        return self._requested.get(uid, {})
 
     def requested_besides(self, uid: PodUID) -> Mapping[str, int]:
         """What all pods but that one ask for together, in thousandths for cpu; amounts may be 0."""

@@ -6,7 +6,7 @@ kubelet lets the two part (DM-97, DM-102), so do we, and say so: `forgotten` and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 
 from attrs import define, field, frozen
 
@@ -62,9 +62,9 @@ class Books:
     def __iter__(self) -> Iterator[tuple[RecordKey, AllocationRecord]]:
         return iter(self._records.items())
 
-    def pods(self) -> frozenset[PodUID]:
-        """Every pod with a record."""
-        return frozenset(self._by_pod)
+    def pods(self) -> KeysView[PodUID]:
+        """Every pod with a record, in order of the first one; a view that changes with the books."""
+        return self._by_pod.keys()
 
     def of_container(self, pod: PodUID, container: ContainerName) -> Mapping[ResourceName, AllocationRecord]:
         """The records of one container by resource; empty if it has none."""

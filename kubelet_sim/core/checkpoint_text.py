@@ -20,6 +20,7 @@ from fnv_hash_fast import fnv1a_32
 
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
+_BYTES = tuple(map(str, range(256)))
 _NIL = "<nil>"
 _REPLACEMENT = "\ufffd"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -95,7 +96,7 @@ def _entry_before_1_20(entry: CheckpointEntry) -> str:
 
 
 def _entry_with(entry: CheckpointEntry, devices: str) -> str:
-    response = _NIL if entry.allocate_response is None else _list(map(str, entry.allocate_response))
+    response = _NIL if entry.allocate_response is None else _list(map(_BYTES.__getitem__, entry.allocate_response))
     return (
         "{"
         f"PodUID:(string){entry.pod_uid} "

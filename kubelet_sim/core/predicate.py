@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from operator import is_
 
 from attrs import evolve
 
@@ -25,9 +26,9 @@ def fits(context: Context, pod: Pod) -> Admission:
     Follows: predicateAdmitHandler.Admit, removeMissingExtendedResources, fitsRequest
     """
     allocatable = _allocatable(context, pod.uid)
-    wanted = requested(_without_dropped(context.profile, pod, allocatable))
     active = context.state.active_pods
-    other_count, used = len(active.keys() - {pod.uid}), active.requested_besides(pod.uid)
+    wanted = _wanted(context, pod, allocatable)
+    other_count, used = len(active) - (pod.uid in active), active.requested_besides(pod.uid)
     if other_count + 1 > allocatable.get("pods", 0):
         return _shortage("pods", 1, other_count, allocatable.get("pods", 0))
     for name in _in_order(context, wanted):
@@ -37,8 +38,15 @@ def fits(context: Context, pod: Pod) -> Admission:
     return Admitted()
 
 
+def _wanted(context: Context, pod: Pod, listed: Collection[str]) -> Mapping[str, int]:
+    """What counts of the pod's requests: for nearly every pod all of them, which are summed already. Rules: DM-80"""
+    active = context.state.active_pods
+    counting = _without_dropped(context.profile, pod, listed)
+    return active.requested(pod.uid) if counting is pod and active.get(pod.uid) is pod else requested(counting)
+
+
 def _without_dropped(profile: Profile, pod: Pod, listed: Collection[str]) -> Pod:
-    """The pod without the requests that do not count. Rules: DM-80, DM-174, DM-179"""
+    """The pod without the requests that do not count; the pod itself if all do. Rules: DM-80, DM-174, DM-179"""
 
     def counts(container: Container, name: str, *, is_dropped: bool) -> bool:
         if profile.predicates_skip_claimed and name in container.claimed:
@@ -47,14 +55,14 @@ def _without_dropped(profile: Profile, pod: Pod, listed: Collection[str]) -> Pod
 
     def without(container: Container, *, is_dropped: bool) -> Container:
         kept = {name: q for name, q in container.requests.items() if counts(container, name, is_dropped=is_dropped)}
-        return evolve(container, requests=kept)
+        return container if len(kept) == len(container.requests) else evolve(container, requests=kept)
 
     for_init = profile.unlisted_resources_dropped_for_init
-    return evolve(
-        pod,
-        init_containers=tuple(without(container, is_dropped=for_init) for container in pod.init_containers),
-        containers=tuple(without(container, is_dropped=True) for container in pod.containers),
-    )
+    init = tuple(without(container, is_dropped=for_init) for container in pod.init_containers)
+    apps = tuple(without(container, is_dropped=True) for container in pod.containers)
+    if all(map(is_, (*init, *apps), (*pod.init_containers, *pod.containers))):
+        return pod
+    return evolve(pod, init_containers=init, containers=apps)
 
 
 def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
@@ -72,7 +80,7 @@ def _allocatable(context: Context, uid: PodUID) -> dict[str, int]:
     return amounts
 
 
-def _in_order(context: Context, wanted: dict[str, int]) -> Iterator[str]:
+def _in_order(context: Context, wanted: Mapping[str, int]) -> Iterator[str]:
     """First the node's own resources, then the others in any order. Only the first shortage is told. Rules: DM-80"""
     own = ("cpu", "memory", "ephemeral-storage")
     yield from (name for name in own if wanted.get(name))

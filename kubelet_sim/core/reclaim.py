@@ -16,9 +16,9 @@ def reclaim(context: Context) -> None:
     state = context.state
     if not state.sources_ready:
         return
-    gone = state.books.pods() - state.active_pods.keys()
-    if not gone:
+    if state.books.pods() <= state.active_pods.keys():
         return
+    gone = frozenset(state.books.pods() - state.active_pods.keys())
     context.say(
         "DM-115", "node", f"devices of pods that are not active any more are freed: {len(gone)}", pods=sorted(gone)
     )

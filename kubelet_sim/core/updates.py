@@ -13,6 +13,7 @@ from kubelet_sim.core.facts import Applied, DevicesListed, StreamEnded
 from kubelet_sim.core.health import pods_to_notify
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.device import HEALTHY
 from kubelet_sim.model.ids import ClientID, ResourceName
 
 
@@ -26,17 +27,17 @@ def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
     Follows: genericDeviceUpdateCallback
     """
     state, resource = context.state, _resource_of(context, fact.client)
-    state.healthy[resource] = frozenset(device.id for device in fact.devices if device.is_healthy)
-    state.unhealthy[resource] = {device.id for device in fact.devices if not device.is_healthy}
+    healthy_ids = [device.id for device in fact.devices if device.health == HEALTHY]
+    unhealthy_ids = [device.id for device in fact.devices if device.health != HEALTHY]
+    state.healthy[resource], state.unhealthy[resource] = frozenset(healthy_ids), set(unhealthy_ids)
     pods = pods_to_notify(context, state.devices.get(resource, {}), fact.devices)
     state.devices[resource] = {device.id: device for device in fact.devices}
-    healthy_entries = sum(device.is_healthy for device in fact.devices)
     context.say(
         "DM-51 DM-60",
         resource,
-        f"client {fact.client} listed {len(fact.devices)} devices, {healthy_entries} of them healthy",
+        f"client {fact.client} listed {len(fact.devices)} devices, {len(healthy_ids)} of them healthy",
         total=len(fact.devices),
-        healthy=healthy_entries,
+        healthy=len(healthy_ids),
     )
     if len(state.devices[resource]) != len(fact.devices):
         context.warn("DM-53", resource, "the list names an id more than once; the last entry is kept in the table")

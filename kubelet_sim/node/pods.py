@@ -74,8 +74,8 @@ class PodTable:
     """The pods, oldest first."""
 
     _pods: dict[PodUID, KnownPod] = field(factory=dict)
-    _by_key: dict[str, KnownPod] = field(factory=dict)
-    """The same by namespace and name; of several of one name, which only a source can bring about, the oldest."""
+    _by_key: dict[str, dict[PodUID, KnownPod]] = field(factory=dict)
+    """The same by namespace and name; only a source can bring about several of one name."""
 
     def __iter__(self) -> Iterator[KnownPod]:
         return iter(tuple(self._pods.values()))
@@ -90,13 +90,19 @@ class PodTable:
 
     def recall(self, pod: Pod, phase: str) -> None:
         """Know a pod that is over, whatever is known of others of its name: a source may tell of it at any time."""
-        self._pods[pod.uid] = KnownPod(pod, phase)
+        self._enter(KnownPod(pod, phase))
+
+    def _enter(self, known: KnownPod) -> KnownPod:
+        uid, before = known.pod.uid, self._pods.get(known.pod.uid)
+        if before is not None and before.pod.key != known.pod.key:
+            self._leave_key(before)
+        self._pods[uid] = self._by_key.setdefault(known.pod.key, {})[uid] = known
+        return known
 
     def find(self, name: str, namespace: str = "default") -> KnownPod:
         """Raises `UsageError` if there is none of that name."""
-        for known in self._pods.values():
-            if (known.pod.name, known.pod.namespace) == (name, namespace):
-                return known
+        for known in self._by_key.get(f"{namespace}/{name}", {}).values():
+            return known
         names = there_are([known.pod.key for known in self])
         raise UsageError(f"there is no pod {namespace}/{name} on this node; {names}")
 
@@ -106,4 +112,12 @@ class PodTable:
 
     def drop(self, uid: PodUID) -> None:
         """Forget a pod that is gone."""
-        self._pods.pop(uid, None)
+        known = self._pods.pop(uid, None)
+        if known is not None:
+            self._leave_key(known)
+
+    def _leave_key(self, known: KnownPod) -> None:
+        same_name = self._by_key[known.pod.key]
+        del same_name[known.pod.uid]
+        if not same_name:
+            del self._by_key[known.pod.key]
