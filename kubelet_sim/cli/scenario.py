@@ -24,6 +24,9 @@ _jobs = click.option(
     show_default=True,
     help="How many stories are played at once.",
 )
+_outside = click.option(
+    "--allow-outside", is_flag=True, help="Let stories include and apply files from outside of their own folder."
+)
 _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 
 
@@ -31,8 +34,8 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
 def scenario() -> None:
     """Check, show or record stories: plugins, pods, and what a kubelet answers.
 
-    A story is a YAML or JSON file: a node, plugins with a script, steps, and what is expected of each. A file may hold one
-    story or a list of them. Every story is played on a fresh node of its own, over real sockets, in virtual time.
+    A story is a YAML or JSON file: a node, plugins (with a script, or real commands), steps, and what is expected of each.
+    A file may hold one story or a list of them. Every story is played on a fresh node of its own, over real sockets, in virtual time.
 
     \b
     Example: kubelet-sim scenario check stories/*.yaml
@@ -43,21 +46,43 @@ def scenario() -> None:
 @_files
 @_jobs
 @click.option("-q", "--quiet", is_flag=True, help="Only what is wrong, and the last line.")
-@click.option("--skip-unplayable", is_flag=True, help="Do not count stories that need what is not built yet.")
+@click.option("--skip-unplayable", is_flag=True, help="Do not count stories whose node cannot be.")
+@click.option(
+    "--keep-going", is_flag=True, help="Play a story to its end after a wrong step, and show all that are wrong."
+)
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the outcome there, as JUnit XML.",
+)
+@click.option(
+    "--transcript",
+    "transcripts",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the transcript of each story to a file there; kubelet-sim replay and trace read it.",
+)
+@_outside
 @debug
 @click.pass_context
-def check(
+def check(  # noqa: PLR0913 - one for each option
     ctx: click.Context,
     files: tuple[str, ...],
     jobs: int,
+    junit: Path | None,
+    transcripts: Path | None,
     *,
     quiet: bool,
     skip_unplayable: bool,
+    keep_going: bool,
+    allow_outside: bool,
 ) -> None:
     """Play stories and say whether a node does what they expect.
 
-    A wrong step shows its file and number, what was expected, what came, and what happened on the node since the step
-    before. The last line is `N passed, N failed`; the exit code is 1 if any failed.
+    A wrong step shows its file and line, what was expected, what came, what happened on the node since the step before,
+    and what plugins that are commands have said last. The last line is `N passed, N failed`; the exit code is 1 if any
+    failed, 2 if a file cannot be read.
 
     \b
     Example: kubelet-sim scenario check stories.yaml -j 4
@@ -66,16 +91,25 @@ def check(
     from kubelet_sim.cli.interruptible import run_interruptible
     from kubelet_sim.scenario.checking import check as play_all
 
-    stories = _stories(files)
+    stories = _stories(files, allows_outside=allow_outside)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
+    outcomes = []
+    if transcripts is not None:
+        transcripts.mkdir(parents=True, exist_ok=True)
 
     async def play() -> None:
-        async for outcome in play_all(stories, at_once=jobs):
+        async for outcome in play_all(stories, at_once=jobs, to_the_end=keep_going, transcripts=transcripts):
+            outcomes.append(outcome)
             word = _word(outcome, skip_unplayable=skip_unplayable)
             counts[word] += 1
             _tell(outcome, word, quiet=quiet)
 
     run_interruptible(play())
+    if junit is not None:
+        from kubelet_sim.scenario.junit import junit_text
+        from kubelet_sim.scenario.recorder import write_atomically
+
+        write_atomically(junit, junit_text(outcomes))
     if counts["skipped"]:
         click.echo(f"{counts['skipped']} skipped: not playable")
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
@@ -100,8 +134,9 @@ def _tell(outcome: Outcome, word: str, *, quiet: bool) -> None:
 
 @scenario.command()
 @_files
+@_outside
 @debug
-def show(files: tuple[str, ...]) -> None:
+def show(files: tuple[str, ...], *, allow_outside: bool) -> None:
     """Tell stories in words: what each step does, and what is expected.
 
     \b
@@ -109,7 +144,7 @@ def show(files: tuple[str, ...]) -> None:
     """  # noqa: D301
     from kubelet_sim.scenario.telling import stories_text
 
-    for line in stories_text(_stories(files)).splitlines():
+    for line in stories_text(_stories(files, allows_outside=allow_outside)).splitlines():
         click.echo(escape_terminal(line))
 
 
@@ -122,12 +157,19 @@ def show(files: tuple[str, ...]) -> None:
     metavar="FILE",
     help="Where to write the stories, - for standard output. Else they replace FILE.",
 )
+@click.option(
+    "--check", "only_diff", is_flag=True, help="Write nothing: show the difference; exit code 1 if there is one."
+)
+@_outside
 @debug
-def record(file: str, jobs: int, output: Path | None) -> None:
+@click.pass_context
+def record(
+    ctx: click.Context, file: str, jobs: int, output: Path | None, *, only_diff: bool, allow_outside: bool
+) -> None:
     """Play the stories of a file and write what came as what is expected.
 
-    What fits already stays as it is written. JSON stays JSON and YAML stays YAML, but comments and anchors of YAML are
-    lost. If a step cannot be played, nothing is written.
+    What fits already stays as it is written, a matcher too; so does everything of a YAML file that is not an expectation,
+    with comments and all, unless anchors make that impossible. If a step cannot be played, nothing is written.
 
     \b
     Example: kubelet-sim scenario record stories.yaml
@@ -136,7 +178,16 @@ def record(file: str, jobs: int, output: Path | None) -> None:
     from kubelet_sim.cli.pods import read_text
     from kubelet_sim.scenario import recorder
 
-    text, stories = run_interruptible(recorder.record(read_text(file), file, at_once=jobs))
+    before = read_text(file)
+    text, stories = run_interruptible(recorder.record(before, file, at_once=jobs, allows_outside=allow_outside))
+    if only_diff:
+        for line in recorder.difference(before, text, file):
+            click.echo(escape_terminal(line))
+        if text != before:
+            from kubelet_sim.cli.group import EXIT_FINDINGS
+
+            ctx.exit(EXIT_FINDINGS)
+        return
     target = output or Path(file)
     if str(target) == "-":
         click.echo(text, nl=False)
@@ -146,13 +197,13 @@ def record(file: str, jobs: int, output: Path | None) -> None:
     click.echo(escape_terminal(f"{target}: recorded, stories: {len(stories)}, steps: {steps}"))
 
 
-def _stories(files: Sequence[str]) -> list[Story]:
+def _stories(files: Sequence[str], *, allows_outside: bool = False) -> list[Story]:
     """All stories of all files. Raises `UsageError` if one cannot be read, or there is none at all."""
     from kubelet_sim.cli.pods import read_text
     from kubelet_sim.errors import UsageError
     from kubelet_sim.scenario.model import read_stories
 
-    stories = [story for file in files for story in read_stories(read_text(file), file)]
+    stories = [story for file in files for story in read_stories(read_text(file), file, allows_outside=allows_outside)]
     if not stories:
         raise UsageError(f"there is no story in {', '.join(files)}")
     return stories

@@ -56,7 +56,7 @@ class Backstage:
         self._folder = folder
         self._catching_up = catching_up
         self._changed = changed
-        self._plugins = {name: self._plugin(script) for name, script in story.plugins.items()}
+        self._plugins = {name: self._plugin(script) for name, script in story.scripts.items()}
         self._verbs: Mapping[str, Callable[..., Awaitable[Any]]] = {
             name.removeprefix("_do_").replace("_", "-"): getattr(self, name)
             for name in dir(self)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.scenario.model import Story
@@ -27,6 +30,8 @@ class Outcome:
     """Why not."""
     is_playable: bool = True
     """False: it needs something that this version does not have."""
+    duration_s: float = 0.0
+    """In real time."""
 
     @property
     def is_passed(self) -> bool:
@@ -36,12 +41,17 @@ class Outcome:
     def text(self) -> str:
         """What was wrong, in several lines; empty for a story that passed."""
         if self.played is not None:
-            return wrong_step_text(self.played)
+            return "\n".join(wrong_step_text(self.played, step) for step in self.played.all_wrong)
         return self.problem
 
 
 async def check(
-    stories: Iterable[Story], *, at_once: int = 8, to_the_end: bool = False, patience_s: float = PATIENCE_S
+    stories: Iterable[Story],
+    *,
+    at_once: int = 8,
+    to_the_end: bool = False,
+    patience_s: float = PATIENCE_S,
+    transcripts: Path | None = None,
 ) -> AsyncGenerator[Outcome, None]:
     """Play stories, some at a time; yields in their order, each as soon as those before it are over.
 
@@ -50,12 +60,16 @@ async def check(
         at_once: how many nodes there may be at a time.
         to_the_end: whether a story goes on after a wrong step.
         patience_s: how long one may take.
+        transcripts: the folder for a transcript of each.
     """
     turn = asyncio.Semaphore(at_once)
 
     async def one(story: Story) -> Outcome:
         async with turn:
-            return await _outcome(story, patience_s, to_the_end=to_the_end)
+            begun_s = time.monotonic()
+            transcript = None if transcripts is None else transcripts / transcript_name(story)
+            outcome = await _outcome(story, patience_s, transcript, to_the_end=to_the_end)
+            return evolve(outcome, duration_s=time.monotonic() - begun_s)
 
     tasks = [asyncio.ensure_future(one(story)) for story in stories]
     try:
@@ -67,10 +81,20 @@ async def check(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _outcome(story: Story, patience_s: float, *, to_the_end: bool) -> Outcome:
+def transcript_name(story: Story) -> str:
+    """The file name for its transcript, of harmless characters whatever its own name is."""
+    file = Path(story.source).stem
+    return f"{_plain(file)}.{_plain(story.name)}.jsonl"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60] or "-"
+
+
+async def _outcome(story: Story, patience_s: float, transcript: Path | None, *, to_the_end: bool) -> Outcome:
     try:
         async with asyncio.timeout(patience_s):
-            return Outcome(story, await play(story, to_the_end=to_the_end))
+            return Outcome(story, await play(story, to_the_end=to_the_end, transcript=transcript))
     except NotPlayable as reason:
         return Outcome(story, problem=str(reason), is_playable=False)
     except TimeoutError:

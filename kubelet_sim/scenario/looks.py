@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
+from attrs import fields, has
+
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import PreparationFailed
 from kubelet_sim.model.ids import PodUID
@@ -15,6 +17,7 @@ from kubelet_sim.model.pod_resources import AllocatableResources, DeviceEntry, P
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.model.views import NodeSnapshot, PodView, ResourceView
 
 
 def counted(names: Iterable[str]) -> dict[str, int]:
@@ -99,3 +102,51 @@ def allocatable(resources: AllocatableResources) -> dict[str, Any]:
 def _device_entry(entry: DeviceEntry) -> list[str | int]:
     """`[resource, id, NUMA node]`, without the node if the message has no topology. Rules: PR-10, PR-22"""
     return [entry.resource, *entry.device_ids, *(entry.numa_nodes or ())]
+
+
+def plain(value: Any) -> Any:
+    """A value of the model in what JSON has: mappings, lists, text, numbers."""
+    if has(type(value)):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(type(value))}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def node(snapshot: NodeSnapshot) -> dict[str, Any]:
+    """The node without what lies on it."""
+    return {
+        "kubelet": snapshot.has_kubelet,
+        "version": snapshot.kubelet_version,
+        "incarnation": snapshot.incarnation,
+        "sources_ready": snapshot.sources_ready,
+        "capacity": dict(snapshot.capacity),
+        "allocatable": dict(snapshot.allocatable),
+    }
+
+
+def resource(view: ResourceView) -> dict[str, Any]:
+    """A resource with its devices by id."""
+    found: dict[str, Any] = _without(plain(view), "name", "stopped_at_s")
+    found["devices"] = {device.id: _without(plain(device), "id") for device in view.devices}
+    return found
+
+
+def pod(view: PodView) -> dict[str, Any]:
+    """A pod with its containers by name."""
+    found: dict[str, Any] = _without(plain(view), "name", "namespace", "created_at_s", "requests", "limits")
+    found["containers"] = {
+        each.name: _without(plain(each), "name", "last_finished_at_s", "id") for each in view.containers
+    }
+    return found
+
+
+def pod_name(view: PodView) -> str:
+    """With its namespace, unless that is `default`."""
+    return view.name if view.namespace == "default" else f"{view.namespace}/{view.name}"
+
+
+def _without(found: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key not in keys}

@@ -1,37 +1,48 @@
 """A story as values, and the way there from a file of YAML or JSON. What a step does is the player's business.
 
-Whatever is wrong with a file is said as `UsageError` that names file, story and step, before anything is played.
+Whatever is wrong with a file is said as `UsageError` that names file, line, story and step, before anything is played.
+Words of steps are in `verbs`, files that a story refers to in `including`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError, there_are
-from kubelet_sim.manifests import pod_from_mapping
+from kubelet_sim.manifests import ManifestError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.model.faults import Fault
-from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.faults.book import check
+from kubelet_sim.node.faults.book import check as check_fault
 from kubelet_sim.profiles import V1_36, Profile, profile_of, with_gates
 from kubelet_sim.rules import RULES
-from kubelet_sim.scenario import values
+from kubelet_sim.scenario import compare, values, variables
+from kubelet_sim.scenario.command import (
+    VERBS_OF_COMMANDS,
+    VERBS_OF_COMMANDS_ALONE,
+    CommandScript,
+    read_command,
+)
+from kubelet_sim.scenario.including import Folder
 from kubelet_sim.scenario.order import Choices, read_choices
-from kubelet_sim.scenario.script import Script, read_devices, read_script, read_status
-from kubelet_sim.scenario.values import Keys, Reader
+from kubelet_sim.scenario.places import Place, Places
+from kubelet_sim.scenario.script import Script, read_script
+from kubelet_sim.scenario.values import Keys
+from kubelet_sim.scenario.variables import Variables
+from kubelet_sim.scenario.verbs import SIMPLE, VERBS, WHOLE, any_mapping, fault_of
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 SCOPES = ("container", "pod")
-ENTRY_KINDS = ("file", "directory", "fifo", "socket", "link", "outside-socket")
 NO_EXPECTATION = object()
 """`Step.expect` of a step that says nothing of what should come."""
+_WHOLE_ONLY = frozenset({"socket_after", "lose_checkpoint", "lose_directory", "same_inode"})
+_SIMPLE_ONLY = frozenset({"running", "ready"})
 
 
 @frozen
@@ -43,6 +54,12 @@ class NodeSpec:
     scope: str = "container"
     options: Mapping[str, Any] = field(default=_NOTHING, hash=False)
     """Topology manager policy options."""
+    runs_containers: bool = False
+    """Whether pods are run, or only what a story says happens."""
+    status_rounds: bool = False
+    """Whether the node status is computed every 10 s of its clock, or when a story says so."""
+    plugin_watcher: bool = False
+    """Whether there is one even if no step uses it."""
     release: Profile = V1_36
     gates: Mapping[str, bool] = field(default=_NOTHING, hash=False)
     """Feature gates of that release that are not at their defaults."""
@@ -76,6 +93,12 @@ class Step:
     expect: Any = field(default=NO_EXPECTATION, hash=False)
     choices: Choices | None = None
     """What the kubelet chose in it where it was free to choose, if that was recorded."""
+    save: str | None = None
+    """The variable that what comes is kept in."""
+    late: Callable[[Variables], Step] | None = field(default=None, eq=False, repr=False)
+    """Of a step that refers to what others save: makes it the one that is done. Its arguments are not read before."""
+    place: Place | None = field(default=None, eq=False, repr=False)
+    """Where it stands."""
 
 
 @frozen
@@ -84,27 +107,48 @@ class Story:
 
     name: str
     node: NodeSpec = NodeSpec()
-    plugins: Mapping[str, Script] = field(default=_NOTHING, hash=False)
+    plugins: Mapping[str, Script | CommandScript] = field(default=_NOTHING, hash=False)
     steps: tuple[Step, ...] = ()
     rules: tuple[str, ...] = ()
     source: str = ""
     """The file it was read from."""
+    vars: Variables = field(default=_NOTHING, hash=False)
+    folder: Folder | None = None
 
     @property
     def has_plugin_watcher(self) -> bool:
         """Whether its node has one; otherwise a plugin that looks for `plugins_registry` calls Register."""
-        return any(step.do == "watch-serve" for step in self.steps)
+        return self.node.plugin_watcher or any(step.do == "watch-serve" for step in self.steps)
+
+    @property
+    def scripts(self) -> Mapping[str, Script]:
+        """The plugins that follow a script."""
+        return {name: each for name, each in self.plugins.items() if isinstance(each, Script)}
+
+    @property
+    def commands(self) -> Mapping[str, CommandScript]:
+        """The plugins that are commands."""
+        return {name: each for name, each in self.plugins.items() if isinstance(each, CommandScript)}
 
 
-def read_stories(text: str, source: str) -> tuple[Story, ...]:
+def read_stories(text: str, source: str, *, allows_outside: bool = False) -> tuple[Story, ...]:
     """The stories of a file of YAML or JSON, in order: a list of them, one alone, or one a YAML document.
 
-    Raises `UsageError` that names the file, the story and the step; `ManifestError`, which is one, for a bad file.
+    Args:
+        text: the whole file.
+        source: its name; files that a story refers to are looked for beside it.
+        allows_outside: whether those may lie outside of its folder.
+
+    Raises `UsageError` that names the file, the line, the story and the step; `ManifestError`, which is one, for a bad file.
     """
     stories: list[Story] = []
-    for document in _documents(text, source):
-        for number, item in enumerate(document if isinstance(document, list) else [document], start=len(stories) + 1):
-            stories.append(story_from_mapping(item, source=source, number=number))
+    places, folder = Places(text, source), Folder.of(source, allows_outside=allows_outside)
+    for index, document in enumerate(_documents(text, source)):
+        root = Place(places, (index,))
+        items = list(enumerate(document)) if isinstance(document, list) else [(None, document)]
+        for at, item in items:
+            place = root if at is None else root.below(at)
+            stories.append(story_from_mapping(item, source=source, number=len(stories) + 1, place=place, folder=folder))
     names: set[str] = set()
     for story in stories:
         if story.name in names:
@@ -113,29 +157,228 @@ def read_stories(text: str, source: str) -> tuple[Story, ...]:
     return tuple(stories)
 
 
-def story_from_mapping(document: object, *, source: str = "", number: int = 1) -> Story:
+def story_from_mapping(
+    document: object, *, source: str = "", number: int = 1, place: Place | None = None, folder: Folder | None = None
+) -> Story:
     """One story. `number` names it in errors as long as it has no name. Raises `UsageError`."""
-    where = source or "story"
+    name = ""
     try:
         given = Keys(document, "a story")
-        name = given.take("name", values.text, f"story {number}")
-        where = f"{where}: {name}"
+        name = f"story {number}"
+        name = given.take("name", values.text, name)
         rules = given.take("rules", _rules, ())
-        node = given.take("node", _node, NodeSpec())
-        plugins = given.take("plugins", _plugins, _NOTHING)
+        known = given.take("vars", _variables, _NOTHING)
+        reader = _StoryReader(name, source, folder or Folder.of(source), dict(known))
+        reader.has_variables = bool(known) or _saves(given.whole.get("steps"))
+        included = list(reader.fragments(given.take("include", values.text_or_texts, ())))
+        node = given.take("node", lambda value: _node(reader.filled(value)), NodeSpec())
+        for each in (reader, *(inner for inner, _ in included)):
+            each.node = node
+        given.take("plugins", reader.take_plugins, _NOTHING)
         items = given.take("steps", values.items, [])
         given.end()
     except UsageError as error:
+        where = f"{place or source or 'story'}: {name}" if name else source or "story"
         raise UsageError(f"{where}: {error}") from error
-    steps = []
-    for step_number, item in enumerate(items, start=1):
-        try:
-            steps.append(_step(step_number, item, plugins))
-        except UsageError as error:
-            what = item.get("do") if isinstance(item, Mapping) else None
-            shown = f"step {step_number} ({what})" if isinstance(what, str) else f"step {step_number}"
-            raise UsageError(f"{where}, {shown}: {error}") from error
-    return Story(name, node, MappingProxyType(plugins), tuple(steps), rules, source)
+    steps = [step for inner, (fragment, at) in included for step in inner.steps(fragment, at)]
+    steps += reader.steps(items, place and place.below("steps"))
+    numbered = tuple(evolve(step, number=at) for at, step in enumerate(steps, start=1))
+    return Story(name, node, MappingProxyType(reader.plugins), numbered, rules, source, reader.known, folder)
+
+
+class _StoryReader:
+    """Reads the parts of one story, or of a fragment that it includes: what they know of each other is shared."""
+
+    def __init__(self, story: str, source: str, folder: Folder, known: dict[str, Any]) -> None:
+        self.story = story
+        self.source = source
+        self.folder = folder
+        self.known = known
+        self.has_variables = False
+        self.plugins: dict[str, Script | CommandScript] = {}
+        self.kept: set[str] = set()
+        self.saved: list[str] = []
+        self.node = NodeSpec()
+        self.count = 0
+        """Steps read so far, for errors; includes count from 1 in their own file."""
+
+    def filled(self, value: Any) -> Any:
+        """With the values of variables, those that are saved later left out."""
+        return variables.filled(value, self.known, self.saved) if self.has_variables else value
+
+    def fragments(self, names: tuple[str, ...]) -> Iterator[tuple[_StoryReader, tuple[list[Any], Place]]]:
+        """Take what fragments say before any step; their steps are still to be read."""
+        for name in names:
+            folder, fragment, place = self.folder.fragment(name)
+            inner = _Fragment(self, folder)
+            try:
+                given = Keys(fragment, "a fragment")
+                for variable, value in given.take("vars", _variables, _NOTHING).items():
+                    self.known.setdefault(variable, value)
+                items = given.take("steps", values.items, [])
+                self.has_variables = self.has_variables or bool(self.known) or _saves(items)
+                yield from inner.fragments(given.take("include", values.text_or_texts, ()))
+                given.take("plugins", inner.take_plugins, _NOTHING)
+                given.end()
+            except ManifestError:
+                raise
+            except UsageError as error:
+                raise UsageError(f"{place}: {error}") from error
+            yield inner, (items, place.below("steps"))
+
+    def take_plugins(self, source: object) -> Mapping[str, Any]:
+        """Read plugins; one that an included file has, too, is replaced, and one of the story itself stays."""
+        for name, script in values.mapping(source).items():
+            if name in self.kept:
+                continue
+            try:
+                filled = self.filled(script)
+                is_command = isinstance(filled, Mapping) and "command" in filled
+                self.plugins[name] = read_command(filled) if is_command else read_script(filled)
+            except UsageError as error:
+                raise UsageError(f"{name}: {error}") from error
+        self.kept.update(self._to_keep(values.mapping(source)))
+        return self.plugins
+
+    def _to_keep(self, names: Iterable[str]) -> Iterable[str]:
+        """The plugins that no fragment may replace."""
+        return set(names)
+
+    def steps(self, items: list[Any], place: Place | None) -> list[Step]:
+        """The steps of a list, those that it includes among them. Raises `UsageError` that says where."""
+        steps: list[Step] = []
+        for at, item in enumerate(items):
+            here = place and place.below(at)
+            try:
+                if isinstance(item, Mapping) and "include" in item:
+                    steps += self._included(item)
+                    continue
+                self.count += 1
+                steps.append(self._step(self.count, item, here))
+            except _Told:
+                raise
+            except UsageError as error:
+                what = item.get("do") if isinstance(item, Mapping) else None
+                shown = f"step {self.count} ({what})" if isinstance(what, str) else f"step {self.count}"
+                raise _Told(f"{here or self.source or 'story'}: {self.story}, {shown}: {error}") from error
+        return steps
+
+    def _included(self, item: Mapping[str, Any]) -> Iterator[Step]:
+        given = Keys(item, "a step that includes others")
+        names = given.take("include", values.text_or_texts)
+        given.end()
+        for inner, (items, place) in list(self.fragments(names)):
+            inner.node = self.node
+            yield from inner.steps(items, place)
+
+    def _step(self, number: int, source: object, place: Place | None) -> Step:
+        given = Keys(source, "a step")
+        save = given.take("save", variables.name, None)
+        raw = {key: self.filled(value) for key, value in given.whole.items()} if self.has_variables else given.whole
+        waits_for = [name for name in variables.references(raw) if name in self.saved] if self.has_variables else []
+        if waits_for:
+            do = values.one_of(tuple(VERBS))(raw.get("do"))
+            rest = {key: value for key, value in raw.items() if key not in {"do", "expect", "save", "choices"}}
+            late = partial(_late_step, self, number, raw, place)
+            expect = raw.get("expect", NO_EXPECTATION)
+            step = Step(number, do, MappingProxyType(rest), expect, None, save, late, place)
+        else:
+            step = self.read(number, raw, place)
+        if save is not None and save not in self.saved:
+            self.saved.append(save)
+        return step
+
+    def read(self, number: int, source: Mapping[str, Any], place: Place | None) -> Step:
+        """A step in which all variables have their values. Raises `UsageError`."""
+        given = Keys(source, "a step")
+        do = given.take("do", values.one_of(tuple(VERBS)))
+        verb = VERBS[do]
+        expect = given.take("expect", values.anything, NO_EXPECTATION)
+        choices = given.take("choices", read_choices, None)
+        save = given.take("save", variables.name, None)
+        arguments = {key: given.take(key, read) for key, read in verb.required.items()}
+        for key, read in verb.optional.items():
+            if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
+                arguments[key] = value
+        given.end()
+        self._check_plugins(do, arguments)
+        _check_node(do, arguments, self.node)
+        _check_expectation(do, expect)
+        if do == "fault":
+            check_fault(fault_of(arguments))
+        if do == "apply" and "file" in arguments:
+            arguments["file"] = self.folder.read(arguments["file"])[1]
+        return Step(number, do, MappingProxyType(arguments), expect, choices, save, None, place)
+
+    def _check_plugins(self, do: str, arguments: Mapping[str, Any]) -> None:
+        for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
+            if name is None:
+                continue
+            if name not in self.plugins:
+                raise UsageError(f"there is no plugin {name!r}; {there_are(list(self.plugins))}")
+            is_command = isinstance(self.plugins[name], CommandScript)
+            if is_command and do not in VERBS_OF_COMMANDS:
+                known = ", ".join(sorted(VERBS_OF_COMMANDS))
+                raise UsageError(f"{name} is a command, with which one can {known}")
+            if not is_command and do in VERBS_OF_COMMANDS_ALONE:
+                raise UsageError(f"{name} is no command")
+
+
+class _Fragment(_StoryReader):
+    """Reads a fragment into the story that includes it."""
+
+    def __init__(self, story: _StoryReader, folder: Folder) -> None:
+        super().__init__(story.story, story.source, folder, story.known)
+        self.plugins, self.kept, self.saved, self.node = story.plugins, story.kept, story.saved, story.node
+        self.has_variables = story.has_variables
+
+    def _to_keep(self, names: Iterable[str]) -> Iterable[str]:  # noqa: ARG002 - a fragment keeps none of its own
+        return set()
+
+
+class _Told(UsageError):
+    """It says already where it is."""
+
+
+def _late_step(
+    reader: _StoryReader, number: int, raw: Mapping[str, Any], place: Place | None, saved: Variables
+) -> Step:
+    return reader.read(number, variables.filled(raw, saved), place)
+
+
+def _check_node(do: str, arguments: Mapping[str, Any], node: NodeSpec) -> None:
+    wants = VERBS[do].nodes
+    if wants == WHOLE and not node.runs_containers:
+        raise UsageError("that needs a node with runs_containers: true")
+    if wants == SIMPLE and node.runs_containers:
+        raise UsageError("the node runs containers itself")
+    if do in {"restart", "start"}:
+        for key in sorted(arguments.keys() & (_SIMPLE_ONLY if node.runs_containers else _WHOLE_ONLY)):
+            why = (
+                "a node that runs containers knows that" if node.runs_containers else "that needs runs_containers: true"
+            )
+            raise UsageError(f"{key}: {why}")
+
+
+def _check_expectation(do: str, expect: Any) -> None:
+    if expect is NO_EXPECTATION:
+        return
+    try:
+        waits, rest = compare.patience(expect)
+        compare.check(rest)
+    except UsageError as error:
+        raise UsageError(f"expect: {error}") from error
+    if waits is not None and not VERBS[do].is_look:
+        looks = ", ".join(name for name, verb in VERBS.items() if verb.is_look)
+        raise UsageError(f"expect: within is for steps that only look: {looks}")
+
+
+def _saves(steps: object) -> bool:
+    return isinstance(steps, list) and any(isinstance(step, Mapping) and "save" in step for step in steps)
+
+
+def _variables(value: object) -> Variables:
+    return {variables.name(key): item for key, item in values.mapping(value).items()}
 
 
 def _documents(text: str, source: str) -> list[Any]:
@@ -148,16 +391,6 @@ def _documents(text: str, source: str) -> list[Any]:
     return [value for _, value in read_documents(text, source)]
 
 
-def _plugins(source: object) -> Mapping[str, Script]:
-    plugins = {}
-    for name, script in values.mapping(source).items():
-        try:
-            plugins[name] = read_script(script)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from error
-    return MappingProxyType(plugins)
-
-
 def _rules(source: object) -> tuple[str, ...]:
     for rule in (named := values.texts(source)):
         if rule not in RULES:
@@ -167,13 +400,17 @@ def _rules(source: object) -> tuple[str, ...]:
 
 def _node(source: object) -> NodeSpec:
     given = Keys(source, "node")
+    runs = given.take("runs_containers", values.truth, default=False)
     node = NodeSpec(
-        given.take("numa", _integers, (0,)),
-        given.take("policy", values.one_of(POLICIES), "none"),
-        given.take("scope", values.one_of(SCOPES), "container"),
-        given.take("options", _any_mapping, _NOTHING),
-        given.take("version", _release, V1_36),
-        given.take("gates", _truths, _NOTHING),
+        numa=given.take("numa", _integers, (0,)),
+        policy=given.take("policy", values.one_of(POLICIES), "none"),
+        scope=given.take("scope", values.one_of(SCOPES), "container"),
+        options=given.take("options", any_mapping, _NOTHING),
+        release=given.take("version", _release, V1_36),
+        gates=given.take("gates", _truths, _NOTHING),
+        runs_containers=runs,
+        status_rounds=given.take("status_rounds", values.truth, runs),
+        plugin_watcher=given.take("plugin_watcher", values.truth, default=False),
     )
     given.end()
     with_gates(node.release, node.gates)  # Raises, if they cannot be.
@@ -186,174 +423,12 @@ def _release(source: object) -> Profile:
     return profile_of(values.text(source))
 
 
-def _truths(source: object) -> Mapping[str, bool]:
-    return MappingProxyType({name: values.truth(value) for name, value in values.mapping(source).items()})
-
-
-def _step(number: int, source: object, plugins: Mapping[str, Script]) -> Step:
-    given = Keys(source, "a step")
-    do = given.take("do", values.one_of(tuple(VERBS)))
-    verb = VERBS[do]
-    given.take("expect", lambda value: value, None)
-    choices = given.take("choices", read_choices, None)
-    arguments = {key: given.take(key, read) for key, read in verb.required.items()}
-    for key, read in verb.optional.items():
-        if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
-            arguments[key] = value
-    given.end()
-    if do == "fault":
-        check(fault_of(arguments))
-    for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
-        if name is not None and name not in plugins:
-            raise UsageError(f"there is no plugin {name!r}; {there_are(list(plugins))}")
-    return Step(number, do, MappingProxyType(arguments), given.whole.get("expect", NO_EXPECTATION), choices)
-
-
-_LEFT_OUT = object()
-
-# ------------------------------------------------------------------------------------------------------------- values
-
-
-def _pod(value: object) -> Pod:
-    return pod_from_mapping(values.mapping(value), api_checks=False)
-
-
-def fault_of(arguments: Mapping[str, Any]) -> Fault:
-    """The fault that a step of the verb `fault` asks for."""
-    return Fault(
-        arguments["fault"],
-        arguments.get("with", {}),
-        arguments.get("count"),
-        arguments.get("resource", ""),
-        arguments.get("socket", ""),
-        arguments.get("pod", ""),
-    )
-
-
-def _any_mapping(value: object) -> Mapping[str, Any]:
-    return MappingProxyType(dict(values.mapping(value)))
-
-
-def _any_list(value: object) -> tuple[Any, ...]:
-    return tuple(values.items(value))
-
-
 def _integers(value: object) -> tuple[int, ...]:
     return tuple(values.integer(item) for item in values.items(value))
 
 
-def _two_names(value: object) -> tuple[str, str]:
-    match value:
-        case [str(first), str(second)]:
-            return first, second
-    raise UsageError(f"expected the names of two plugins, not {value!r}")
+def _truths(source: object) -> Mapping[str, bool]:
+    return MappingProxyType({name: values.truth(value) for name, value in values.mapping(source).items()})
 
 
-def _running(value: object) -> tuple[tuple[str, str], ...]:
-    def pair(item: object) -> tuple[str, str]:
-        match item:
-            case [str(uid), str(container)]:
-                return uid, container
-        raise UsageError(f"expected [pod uid, container], not {item!r}")
-
-    return tuple(pair(item) for item in values.items(value))
-
-
-def _text_or_truth(value: object) -> str | bool:
-    return value if isinstance(value, bool) else values.text(value)
-
-
-# -------------------------------------------------------------------------------------------------------------- verbs
-
-
-@frozen
-class Verb:
-    """What a `do` needs and takes."""
-
-    required: Mapping[str, Reader] = field(factory=dict, hash=False)
-    optional: Mapping[str, Reader] = field(factory=dict, hash=False)
-
-
-_PLUGIN: Mapping[str, Reader] = {"plugin": values.text}
-_POD: Mapping[str, Reader] = {"pod": values.text}
-_START: Mapping[str, Reader] = {"running": _running, "ready": values.truth}
-_IN_CONTAINER: Mapping[str, Reader] = {"pod": values.text, "container": values.text}
-
-VERBS: Mapping[str, Verb] = MappingProxyType(
-    {
-        "serve": Verb(_PLUGIN),
-        "watch-serve": Verb(_PLUGIN),
-        "watch-remove": Verb(_PLUGIN),
-        "notified": Verb(_PLUGIN),
-        "register": Verb(_PLUGIN, {"nowait": values.truth}),
-        "reserve": Verb(_PLUGIN),
-        "update": Verb({**_PLUGIN, "devices": read_devices}),
-        "set": Verb({**_PLUGIN, "spec": _any_mapping}),
-        "stop": Verb(_PLUGIN),
-        "drop": Verb(_PLUGIN),
-        "pause": Verb(),
-        "restart": Verb({}, _START),
-        "ready": Verb({"value": values.truth}),
-        "admit": Verb({"pod": _pod}),
-        "remove": Verb(_POD),
-        "remove-if-active": Verb(_POD),
-        "finish": Verb(_POD),
-        "reclaim": Verb(),
-        "container": Verb(_IN_CONTAINER),
-        "capacity": Verb(),
-        "advance": Verb({"seconds": values.seconds}),
-        "allocated": Verb(_POD),
-        "allocated-count": Verb(_POD),
-        "in-use": Verb(),
-        "state": Verb(),
-        "status": Verb(_POD),
-        "metrics": Verb({}, {"about": values.text}),
-        "affinity": Verb(_IN_CONTAINER),
-        "podresources": Verb(
-            {"call": values.one_of(("list", "get", "allocatable"))},
-            {"api": values.one_of(("v1", "v1alpha1")), "pod": values.text, "namespace": values.text},
-        ),
-        "calls": Verb(_PLUGIN, {"counts": values.truth}),
-        "kill": Verb(),
-        "start": Verb({}, _START),
-        "entry": Verb(
-            {"kind": values.one_of(ENTRY_KINDS), "name": values.text},
-            {"target": values.text, "outside": _text_or_truth},
-        ),
-        "unlink": Verb({"name": values.text}),
-        "ls": Verb({}, {"name": values.text}),
-        "checkpoint": Verb(),
-        "put-checkpoint": Verb(
-            {},
-            {
-                "text": values.text,
-                "entries": _any_list,
-                "registered": _any_mapping,
-                "off": values.integer,
-                "foreign": values.truth,
-            },
-        ),
-        "register-as": Verb(_PLUGIN, {"over": _any_mapping, "timeout": values.seconds}),
-        "register-two": Verb({"plugins": _two_names}),
-        "register-early": Verb(_PLUGIN),
-        "register-first": Verb(_PLUGIN),
-        "seen": Verb(_PLUGIN),
-        "streams": Verb(_PLUGIN),
-        "end-first-stream": Verb(_PLUGIN),
-        "fail-stream": Verb({**_PLUGIN, "error": read_status}),
-        "fault": Verb(
-            {"fault": values.text},
-            {
-                "with": _any_mapping,
-                "as": values.text,
-                "count": values.integer,
-                "resource": values.text,
-                "socket": values.text,
-                "pod": values.text,
-            },
-        ),
-        "undo": Verb({"fault": values.text}),
-        "update-many": Verb({**_PLUGIN, "count": values.integer, "length": values.integer}),
-    }
-)
-"""Every step there is."""
+_LEFT_OUT = object()

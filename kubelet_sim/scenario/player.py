@@ -5,14 +5,15 @@ Deadlines of ours are virtual; what a plugin does takes real time.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.node.booting import plugin_calls
@@ -21,11 +22,13 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile
-from kubelet_sim.scenario.compare import matches
+from kubelet_sim.scenario.compare import Patience, matches, patience
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
+from kubelet_sim.scenario.observing import Observed
 from kubelet_sim.scenario.order import Following
 from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import Bell, WatchedCalls
+from kubelet_sim.scenario.whole_node import WholeNode
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder
 
@@ -44,13 +47,15 @@ class PlayedStep:
     """What happened on the node since the step before."""
     failure: str = ""
     """Why nothing came, if nothing did."""
+    output: Mapping[str, tuple[str, ...]] = field(factory=dict, hash=False)
+    """The last lines of the plugins that are commands, if this step was not right."""
 
     @property
     def is_right(self) -> bool:
         """Whether what came is what was expected; a step that expects nothing is right if it could be done."""
         if self.failure:
             return False
-        return self.step.expect is NO_EXPECTATION or matches(self.step.expect, self.came)
+        return self.step.expect is NO_EXPECTATION or matches(patience(self.step.expect)[1], self.came)
 
 
 @frozen
@@ -63,7 +68,12 @@ class Played:
     @property
     def wrong(self) -> PlayedStep | None:
         """The first step that was not right."""
-        return next((step for step in self.steps if not step.is_right), None)
+        return next(iter(self.all_wrong), None)
+
+    @property
+    def all_wrong(self) -> tuple[PlayedStep, ...]:
+        """All steps that were not right; one, unless the story was played to its end."""
+        return tuple(step for step in self.steps if not step.is_right)
 
 
 async def play(story: Story, *, to_the_end: bool = False, transcript: Path | None = None) -> Played:
@@ -78,23 +88,80 @@ async def play(story: Story, *, to_the_end: bool = False, transcript: Path | Non
         NotPlayable: its node does not start.
     """
     played: list[PlayedStep] = []
+    saved = dict(story.vars)
     async with stage_of(story, transcript) as (stage, order):
         for step in story.steps:
             order.follow(step.choices)
-            played.append(await play_step(stage, step))
-            if not to_the_end and not played[-1].is_right:
+            played.append(done := await play_step(stage, step, saved))
+            if not to_the_end and not done.is_right:
                 break
+            if step.save is not None and not done.failure:
+                saved[step.save] = done.came
     return Played(story, tuple(played))
 
 
-async def play_step(stage: Stage, step: Step) -> PlayedStep:
-    """Do one step, and tell what came or why nothing did."""
+async def play_step(stage: Stage, step: Step, saved: Mapping[str, Any] | None = None) -> PlayedStep:
+    """Do one step, and tell what came or why nothing did.
+
+    Args:
+        stage: where.
+        step: what; one that looks for something that may take its time is done again until it has come.
+        saved: the values of variables.
+    """
     failure, came = "", None
     try:
-        came = await stage.do(step)
+        if step.late is not None:
+            step = evolve(step.late(saved or {}), number=step.number)
+        came = await _look(stage, step)
     except KubeletSimError as error:
         failure = str(error)
-    return PlayedStep(step, came, stage.journal(), failure)
+    done = PlayedStep(step, came, stage.journal(), failure)
+    return done if done.is_right else evolve(done, output=stage.output())
+
+
+async def _look(stage: Stage, step: Step) -> Any:
+    waits, expected = (None, None) if step.expect is NO_EXPECTATION else patience(step.expect)
+    if waits is None:
+        return await stage.do(step)
+    return await (_in_real_time if waits.clock == "real" else _on_the_clock)(stage, step, waits, expected)
+
+
+async def _in_real_time(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+    """Look each time that something has happened, and once more at the end."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + waits.within_s
+    while True:
+        with stage.bell.listening() as rung:
+            came, failure = await _tried(stage, step)
+            left_s = deadline - loop.time()
+            if (failure is None and matches(expected, came)) or left_s <= 0:
+                break
+            await rung(left_s)
+    if failure is not None:
+        raise failure
+    return came
+
+
+async def _on_the_clock(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+    """Let time pass second by second."""
+    left_s = waits.within_s
+    while True:
+        came, failure = await _tried(stage, step)
+        if (failure is None and matches(expected, came)) or left_s <= 0:
+            break
+        await stage.node.advance(min(left_s, 1.0))
+        left_s -= 1.0
+    if failure is not None:
+        raise failure
+    return came
+
+
+async def _tried(stage: Stage, step: Step) -> tuple[Any, KubeletSimError | None]:
+    """What came, or why nothing did: what is not there yet may still come."""
+    try:
+        return await stage.do(step), None
+    except KubeletSimError as error:
+        return None, error
 
 
 @contextlib.asynccontextmanager
@@ -109,17 +176,17 @@ async def stage_of(
         NotPlayable: the story's node does not start.
     """
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
-    clock, bell, order = ManualClock(), Bell(), Following()
+    clock, bell, order, observed = ManualClock(), Bell(), Following(), Observed()
     config = NodeConfig(
         root=root,
         numa=story.node.machine,
         topology=story.node.topology,
         profile=profile or story.node.profile,
-        runs_containers=False,
-        has_status_rounds=False,
+        runs_containers=story.node.runs_containers,
+        has_status_rounds=story.node.status_rounds,
         has_plugin_watcher=story.has_plugin_watcher,
     )
-    calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called)
+    calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called, observed)
     node = Node(config, clock=clock, calls=calls, order=order)
     async with contextlib.AsyncExitStack() as at_the_end:
         at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
@@ -128,6 +195,6 @@ async def stage_of(
             await at_the_end.enter_async_context(node)
         except UsageError as error:
             raise NotPlayable(f"{story.name}: its node does not start: {error}") from error
-        stage = Stage(story, node, bell)
+        stage = (WholeNode if story.node.runs_containers else Stage)(story, node, bell, observed)
         at_the_end.push_async_callback(stage.close)
         yield stage, order

@@ -1,13 +1,14 @@
 """Plays the stories of a file and writes what came into them, as what is expected from now on.
 
-A file stays what it was: JSON or YAML, one story or a list. What YAML has besides values (comments, anchors, the way a
-text is quoted) is lost.
+A file stays what it was: JSON or YAML, one story or a list. In YAML only the expectations are written anew, see `editing`;
+where that cannot be (anchors), all of it is, and what YAML has besides values is lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import difflib
 import json
 import os
 import re
@@ -21,8 +22,10 @@ from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
+from kubelet_sim.scenario import editing
 from kubelet_sim.scenario.checking import Outcome, check
-from kubelet_sim.scenario.model import Story, read_stories
+from kubelet_sim.scenario.model import NO_EXPECTATION, Story, read_stories
+from kubelet_sim.scenario.player import PlayedStep
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*(?: [A-Za-z0-9_./@-]+)*", re.ASCII)
 _WORDS = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
@@ -77,7 +80,9 @@ class StoryFile:
         return text
 
 
-async def record(text: str, source: str, *, at_once: int = 8) -> tuple[str, tuple[Story, ...]]:
+async def record(
+    text: str, source: str, *, at_once: int = 8, allows_outside: bool = False
+) -> tuple[str, tuple[Story, ...]]:
     """The file's text with what came, and the stories that it holds now.
 
     An expectation that fits stays as it is written: it may say `...` where a text depends on the machine.
@@ -87,14 +92,51 @@ async def record(text: str, source: str, *, at_once: int = 8) -> tuple[str, tupl
         NotRecorded: a step could not be played.
         TransportError: what would be written could not be read again.
     """
-    stories = read_stories(text, source)
+    stories = read_stories(text, source, allows_outside=allows_outside)
     file = StoryFile.read(text, source)
     outcomes = [outcome async for outcome in check(stories, at_once=at_once, to_the_end=True)]
     written = file.recorded(outcomes)
-    again = written.text()
+    again = written.text() if written.is_json else _edited(text, source, written, outcomes) or written.text()
     if StoryFile.read(again, source).documents != written.documents:
         raise TransportError(f"{source}: what came could not be written such that it reads the same")
-    return again, read_stories(again, source)
+    return again, read_stories(again, source, allows_outside=allows_outside)
+
+
+def difference(before: str, after: str, source: str) -> list[str]:
+    """What has changed, as a unified diff without line ends."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), source, f"{source} (recorded)", lineterm="")
+    return list(lines)
+
+
+def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Outcome]) -> str | None:
+    """The text with new expectations and nothing else changed; `None` if that does not say what it should."""
+    changes = [
+        (step.step.place, _as_json(step.came))
+        for outcome in outcomes
+        if outcome.played is not None
+        for step in outcome.played.steps
+        if step.step.place is not None and _is_to_record(step)
+    ]
+    edited = editing.with_expectations(text, changes, lambda value: _flow(value, is_ascii=written.is_ascii))
+    try:
+        return edited if StoryFile.read(edited, source).documents == written.documents else None
+    except UsageError:
+        return None
+
+
+def _flow(value: Any, *, is_ascii: bool) -> str:
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=not is_ascii, width=float("inf")
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _is_to_record(step: PlayedStep) -> bool:
+    return step.step.expect is NO_EXPECTATION or not step.is_right
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -122,14 +164,25 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _record(story: dict[str, Any], outcome: Outcome) -> None:
+    """Put what came into the story; steps of fragments belong to other files, and have to be right already."""
     if outcome.played is None:
         raise NotRecorded(outcome.problem)
-    for step, played in zip(story.get("steps") or (), outcome.played.steps, strict=True):
+    own = [step for step in story.get("steps") or () if "include" not in step]
+    told = [step for step in outcome.played.steps if not _is_included(outcome.story, step)]
+    for played in outcome.played.steps:
+        where = f"{outcome.story.name}, step {played.step.number} ({played.step.do})"
         if played.failure:
-            where = f"{outcome.story.name}, step {played.step.number} ({played.step.do})"
             raise NotRecorded(f"{where} could not be played: {played.failure}")
-        if "expect" not in step or not played.is_right:
-            step["expect"] = json.loads(json.dumps(played.came))
+        if played not in told and not played.is_right:
+            raise NotRecorded(f"{where} stands in {played.step.place}, and is wrong: record that by hand")
+    for step, played in zip(own, told, strict=True):
+        if _is_to_record(played):
+            step["expect"] = _as_json(played.came)
+
+
+def _is_included(story: Story, played: PlayedStep) -> bool:
+    place = played.step.place
+    return place is not None and place.places.source != story.source
 
 
 def _indent(text: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubelet_sim.core.health import allocated_resources_status
@@ -18,21 +18,27 @@ from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
 from kubelet_sim.scenario import looks
 from kubelet_sim.scenario.backstage import Backstage
 from kubelet_sim.scenario.catching_up import CatchingUp
-from kubelet_sim.scenario.model import Story, fault_of
+from kubelet_sim.scenario.model import Step, Story
+from kubelet_sim.scenario.observing import Observed
 from kubelet_sim.scenario.plugin import ScriptedPlugin
+from kubelet_sim.scenario.processes import Processes
+from kubelet_sim.scenario.verbs import fault_of
+from kubelet_sim.scenario.views import Views
 from kubelet_sim.scenario.watching import Bell
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 from kubelet_sim.wire.status import enum_name
 
 
-class Stage(Backstage):
+class Stage(Backstage, Views):
     """One story being played: its node, its plugins, and the pods that it has spoken of."""
 
-    def __init__(self, story: Story, node: Node, bell: Bell) -> None:
+    def __init__(self, story: Story, node: Node, bell: Bell, observed: Observed | None = None) -> None:
         self._story = story
         self._node = node
         self._bell = bell
+        self._observed = observed or Observed()
+        self._processes = Processes(story.commands, node, bell, self._observed, story.folder)
         self._kubelets = CatchingUp(node, bell)
         super().__init__(story, node.root.layout.device_plugins, self._kubelets, bell.ring)
         self._pods: dict[PodUID, Pod] = {}
@@ -45,9 +51,36 @@ class Stage(Backstage):
         self._journal.append(record)
         self._bell.ring()
 
+    @property
+    def node(self) -> Node:
+        """The story's node."""
+        return self._node
+
+    @property
+    def bell(self) -> Bell:
+        """Rings when something may have changed."""
+        return self._bell
+
+    async def do(self, step: Step) -> Any:
+        """Do one step and return what came. Raises `KubeletSimError` for what cannot be done."""
+        arguments = dict(step.arguments)
+        if arguments.get("plugin") in self._processes:
+            came = await self._processes.do(step.do, arguments.pop("plugin"), arguments)
+            await self._caught_up()
+        else:
+            came = await super().do(step)
+        if self._story.commands:
+            self._processes.note_plugins()
+        return came
+
+    def output(self) -> Mapping[str, tuple[str, ...]]:
+        """The last lines of the plugins that are commands."""
+        return self._processes.output()
+
     async def close(self) -> None:
         """Stop all plugins."""
         self._unlisten()
+        await self._processes.close()
         await super().close()
 
     def journal(self) -> tuple[Record, ...]:
@@ -94,19 +127,28 @@ class Stage(Backstage):
 
     # --- the node
 
-    async def _do_kill(self) -> None:
+    async def _do_kill(self, plugin: ScriptedPlugin | None = None) -> None:
+        if plugin is not None:
+            await self._do_stop(plugin)
+            return
         kubelet = self._kubelets.kubelet()
         if kubelet is not None:
             self._active = tuple(kubelet.state.active_pods.values())
             await self._node.kill()
         await self._caught_up()
 
-    async def _do_start(self, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> Any:
+    async def _do_start(
+        self, running: Iterable[tuple[str, str]] = (), *, ready: bool = True, plugin: ScriptedPlugin | None = None
+    ) -> Any:
+        if plugin is not None:
+            await plugin.serve()
+            return {"started": True}
         reported = frozenset((PodUID(uid), ContainerName(container)) for uid, container in running)
         try:
             kubelet = await self._node.boot(reported, self._active)
         except TransportError:
             return {"started": False}
+        self._observed.incarnation += 1
         await kubelet.sources_ready(ready=ready)
         if self._story.has_plugin_watcher:
             await self._node.advance(0)  # what is in plugins_registry is registered at once

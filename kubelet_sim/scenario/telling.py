@@ -10,6 +10,7 @@ from kubelet_sim.manifests.errors import printable
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.profiles import V1_36
+from kubelet_sim.scenario.command import CommandScript
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.script import Script
 
@@ -37,7 +38,11 @@ def _node(story: Story) -> str:
     return f"A fresh node with {nodes}{policy}{options}{release}{gates}."
 
 
-def _plugin(name: str, script: Script) -> Iterator[str]:
+def _plugin(name: str, script: Script | CommandScript) -> Iterator[str]:
+    if isinstance(script, CommandScript):
+        serves = f", serves {' and '.join(script.registered)}" if script.registered else ""
+        yield f"Plugin {name} is the command {_short(list(script.command))}{serves}."
+        return
     devices = "lists nothing" if script.devices is None else f"has {_devices(script.devices)}"
     yield f"Plugin {name} serves {script.resource} on {script.socket} and {devices}."
     known = {"resource", "socket", "devices"}
@@ -61,7 +66,8 @@ def _device(device: Device) -> str:
 
 
 def _step(step: Step) -> Iterator[str]:
-    text = _SENTENCES[step.do](step.arguments) if step.do in _SENTENCES else _fallback(step)
+    text = _fallback(step) if step.late is not None else _SENTENCES[step.do](step.arguments)
+    text += f", kept as {step.save}" if step.save is not None else ""
     expected = _expected(step)
     yield text + (f": {expected}" if expected else ".")
 
@@ -116,6 +122,7 @@ def _start(what: str) -> Callable[[_Arguments], str]:
         running = [f"{container} of {pod}" for pod, container in given.get("running", ())]
         notes = [f"the runtime reports {', '.join(running)} running"] if running else []
         notes += [] if given.get("ready", True) else ["pod sources are not ready"]
+        notes += [f"{key}: {value}" for key, value in given.items() if key not in {"running", "ready"}]
         return what + (f" ({'; '.join(notes)})" if notes else "")
 
     return text
@@ -157,8 +164,29 @@ _SENTENCES: Mapping[str, Callable[[_Arguments], str]] = {
     "end-first-stream": lambda given: f"Plugin {given['plugin']} ends its oldest stream",
     "pause": lambda _: "The node finishes what it does",
     "restart": _start("The kubelet restarts"),
-    "kill": lambda _: "The kubelet dies",
-    "start": _start("The kubelet starts"),
+    "kill": lambda given: f"Plugin {given['plugin']} is killed" if "plugin" in given else "The kubelet dies",
+    "start": lambda given: (
+        f"Plugin {given['plugin']} is started" if "plugin" in given else _start("The kubelet starts")(given)
+    ),
+    "crash": lambda _: "The kubelet crashes",
+    "start-kubelet": lambda given: f"The kubelet starts{_how(given)}",
+    "reboot": lambda given: f"The machine is rebooted{_how(given)}",
+    "signal": lambda given: f"Plugin {given['plugin']} gets signal {given['signal']}",
+    "process": lambda given: f"The process of plugin {given['plugin']}",
+    "output": lambda given: f"What plugin {given['plugin']} has written{_of(given)}",
+    "sound": lambda given: f"What was wrong with plugin {given['plugin']} so far",
+    "apply": lambda given: f"Pods come: {_applied(given)}",
+    "delete-pod": lambda given: f"Pod {given['pod']} is deleted",
+    "exit": lambda given: f"A container of pod {given['pod']} ends with exit code {given.get('code', 0)}",
+    "wait": lambda given: f"Time passes until {_waited(given)}",
+    "node": lambda _: "The node",
+    "resources": lambda given: f"Resource {given['resource']}" if "resource" in given else "Resources",
+    "plugins": lambda _: "Connections to plugins",
+    "pods": lambda given: f"Pod {given['pod']}" if "pod" in given else "Pods",
+    "allocations": lambda _: "Who holds which devices",
+    "events": lambda given: f"Events{_of(given)}",
+    "container-spec": lambda given: f"What a container of pod {given['pod']} got",
+    "trace": lambda given: f"Records of the transcript{_of(given)}",
     "ready": lambda given: f"Pod sources become {'ready' if given['value'] else 'not ready'}",
     "admit": lambda given: _pod(given["pod"]),
     "remove": lambda given: f"Pod {given['pod']} is no longer active",
@@ -197,6 +225,25 @@ def _with(given: _Arguments) -> str:
     names = ("count", "resource", "socket", "pod")
     told = {**given.get("with", {}), **{name: given[name] for name in names if name in given}}
     return f" with {_short(told)}" if told else ""
+
+
+def _of(given: _Arguments) -> str:
+    return f" about {given['about']}" if given.get("about") else ""
+
+
+def _how(given: _Arguments) -> str:
+    return f" ({_short(dict(given))})" if given else ""
+
+
+def _applied(given: _Arguments) -> str:
+    names = [str(each.get("metadata", {}).get("name", "?")) for each in given.get("pods", ())]
+    return ", ".join(names + (["those of a file"] if "file" in given else []))
+
+
+def _waited(given: _Arguments) -> str:
+    wanted = [f"pod {given['pod']} is {given.get('phase', 'Running')}"] if "pod" in given else []
+    wanted += [f"{given['resource']} has a plugin and healthy devices"] if "resource" in given else []
+    return " and ".join(wanted)
 
 
 def _over(given: _Arguments) -> str:

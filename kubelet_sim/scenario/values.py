@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from attrs import frozen
 
 from kubelet_sim.errors import UsageError
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
 _MISSING: Any = object()
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", re.ASCII)
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def text(value: object) -> str:
@@ -34,9 +39,11 @@ def integer(value: object) -> int:
 
 
 def seconds(value: object) -> float:
-    """Zero or more. Raises `UsageError`."""
+    """Zero or more: a number, or a text such as `5s`, `500ms`, `5m`, `1h`. Raises `UsageError`."""
+    if isinstance(value, str) and (found := _DURATION.fullmatch(value)):
+        return float(found[1]) * _UNITS_S[found[2]]
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise UsageError(f"expected seconds, not {value!r}")
+        raise UsageError(f"expected seconds, not {value!r}; 5s and 2m are fine, too")
     return float(value)
 
 
@@ -61,15 +68,32 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value
 
 
-def one_of(known: tuple[str, ...]) -> Callable[[object], str]:
+@frozen
+class OneOf:
     """A reader for one of these words. Raises `UsageError`."""
 
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in known:
-            raise UsageError(f"expected one of {', '.join(known)}, not {value!r}")
+    words: tuple[str, ...]
+
+    def __call__(self, value: object) -> str:
+        """The word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise UsageError(f"expected one of {', '.join(self.words)}, not {value!r}")
         return value
 
-    return read
+
+def one_of(known: tuple[str, ...]) -> OneOf:
+    """A reader for one of these words."""
+    return OneOf(known)
+
+
+def text_or_texts(value: object) -> tuple[str, ...]:
+    """One text, or several. Raises `UsageError`."""
+    return (value,) if isinstance(value, str) else texts(value)
+
+
+def anything(value: Any) -> Any:
+    """Whatever it is."""
+    return value
 
 
 class Keys:

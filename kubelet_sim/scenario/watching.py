@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
 from kubelet_sim.errors import TransportError
@@ -17,6 +17,7 @@ from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
+from kubelet_sim.scenario.observing import Observed
 
 T = TypeVar("T")
 Called = Callable[[str], None]
@@ -40,6 +41,21 @@ class Bell:
         for event in self._waiting:
             event.set()
 
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[Callable[[float], Awaitable[None]]]:
+        """Listen from now on; the answer returns when it has rung, or after so many seconds of real time."""
+        rung = asyncio.Event()
+        self._waiting.add(rung)
+
+        async def until(seconds: float) -> None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(rung.wait(), seconds)
+
+        try:
+            yield until
+        finally:
+            self._waiting.discard(rung)
+
     async def until(self, holds: Callable[[], bool], what: str) -> None:
         """Return when it holds. Raises `TransportError`, which says what was waited for, if that takes too long."""
         rung = asyncio.Event()
@@ -58,7 +74,15 @@ class Bell:
 class WatchedConnection:
     """A `PluginConnection` that counts the lists which the node has dealt with."""
 
-    def __init__(self, connection: PluginConnection, path: str, clock: ManualClock, bell: Bell, called: Called) -> None:
+    def __init__(
+        self,
+        connection: PluginConnection,
+        path: str,
+        clock: ManualClock,
+        bell: Bell,
+        called: Called,
+        observed: Observed,
+    ) -> None:
         self.real_path = path
         """Where it led when it was connected, links followed."""
         self._path = path
@@ -68,12 +92,14 @@ class WatchedConnection:
         self._clock = clock
         self._bell = bell
         self._called = called
+        self._observed = observed
 
     async def ready(self) -> None:
         """As the connection's; when nobody comes, time moves on to the deadline."""
         impatience = asyncio.ensure_future(self._move_on())
         try:
             await self._connection.ready()
+            self._observed.connected(self._path)
             self._follow_links()
         finally:
             impatience.cancel()
@@ -100,6 +126,7 @@ class WatchedConnection:
         lists = self._connection.list_and_watch()
         try:
             async for devices in lists:
+                self._observed.listed(self._path, devices)
                 yield devices
                 self.applied += 1
                 self._bell.ring()
@@ -111,7 +138,9 @@ class WatchedConnection:
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         """As the connection's."""
         self._called("Allocate")
-        return await self._connection.allocate(device_ids)
+        answer = await self._connection.allocate(device_ids)
+        self._observed.answered(self._path, device_ids, answer)
+        return answer
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
@@ -134,8 +163,16 @@ class WatchedConnection:
 class WatchedCalls:
     """`PluginCalls` whose connections are watched."""
 
-    def __init__(self, calls: PluginCalls, clock: ManualClock, bell: Bell, called: Called = lambda _rpc: None) -> None:
+    def __init__(
+        self,
+        calls: PluginCalls,
+        clock: ManualClock,
+        bell: Bell,
+        called: Called = lambda _rpc: None,
+        observed: Observed | None = None,
+    ) -> None:
         self._called = called
+        self._observed = observed or Observed()
         self._calls = calls
         self._clock = clock
         self._bell = bell
@@ -143,7 +180,7 @@ class WatchedCalls:
     def connection(self, socket_path: str) -> WatchedConnection:
         """A watched one."""
         return WatchedConnection(
-            self._calls.connection(socket_path), socket_path, self._clock, self._bell, self._called
+            self._calls.connection(socket_path), socket_path, self._clock, self._bell, self._called, self._observed
         )
 
 

@@ -46,7 +46,7 @@ def test_stories_are_checked(file: Path) -> None:
         "passed  meanwhile",
         "2 passed, 1 failed",
     ]
-    assert lines[2] == f"  {file}: wrong, step 2: in-use"
+    assert lines[2] == f"  {file}:1: wrong, step 2: in-use"
     assert 'expected: {"example.com/dev": 1}' in lines[3]
     assert "came:     {}" in lines[4]
 

@@ -164,7 +164,7 @@ def _leading(answer: Any, story: Story) -> Iterable[str]:
     """
     if not isinstance(answer, Mapping):
         return ()
-    resources: list[str] = sorted({script.resource for script in story.plugins.values()}, key=len, reverse=True)
+    resources: list[str] = sorted({script.resource for script in story.scripts.values()}, key=len, reverse=True)
     text = f"{answer.get('reason', '')} {answer.get('message', '')} {answer.get('error', '')}"
     leading = [resource for resource in resources if resource in text]
     for part in ("envs", "mounts", "devices", "annotations"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def test_a_story_may_go_on_after_a_wrong_step() -> None:
 def test_what_cannot_be_played_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A story that needs what is not built, one with a bug of ours, and one without an end."""
 
-    async def play(story: Story, *, to_the_end: bool) -> Any:
+    async def play(story: Story, *, to_the_end: bool, transcript: Path | None) -> Any:
         match story.name:
             case "beyond":
                 raise NotPlayable("beyond: not built yet")

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from kubelet_sim.scenario.checking import Outcome, check
-from kubelet_sim.scenario.model import VERBS, read_stories
+from kubelet_sim.scenario.model import read_stories
 from kubelet_sim.scenario.recorder import record
 from kubelet_sim.scenario.script import read_script
 
@@ -60,15 +60,6 @@ def test_the_documented_story_can_be_recorded() -> None:
     _, (story,) = asyncio.run(asyncio.wait_for(record(yaml.safe_dump(bare), "f"), PATIENCE_S))
     (written,) = read_stories(source, "f")
     assert [step.expect for step in story.steps] == [step.expect for step in written.steps]
-
-
-def test_every_step_is_documented() -> None:
-    """The table has each word that a story may use, and no other."""
-    table = page("scenarios.md").partition("## Steps")[2]
-    rows = [
-        line.split("|")[1] for line in table.splitlines() if line.startswith("| `") and not line.startswith("| `do`")
-    ]
-    assert {word for row in rows for word in re.findall(r"`([a-z-]+)`", row)} == VERBS.keys()
 
 
 def test_the_documented_script_is_one() -> None:

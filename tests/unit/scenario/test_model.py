@@ -52,7 +52,7 @@ def test_a_story_of_a_file_of_json() -> None:
     )
     assert (read.name, read.rules, read.source) == ("s", ("DM-1",), "f.json")
     assert read.node == NodeSpec((0, 1), "restricted", "pod", {"x": "y"})
-    assert read.plugins["p"].socket == "p.sock"
+    assert read.scripts["p"].socket == "p.sock"
     register, update, admit = read.steps
     assert (register.number, register.do, dict(register.arguments)) == (1, "register", {"plugin": "p", "nowait": True})
     assert register.expect == {"code": "OK", "message": ""}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario.model import VERBS, story_from_mapping
+from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.telling import _SENTENCES, stories_text, story_text
+from kubelet_sim.scenario.verbs import VERBS
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 POD = {

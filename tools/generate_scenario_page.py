@@ -1,0 +1,77 @@
+"""Generate the page of all steps and matchers, `docs/reference/scenario.md`, and the schema beside it; with `--check`, only look."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from kubelet_sim.scenario.compare import MATCHERS  # noqa: E402 - found only now
+from kubelet_sim.scenario.verbs import SIMPLE, VERBS, WHOLE, Verb  # noqa: E402 - likewise
+from tools import generate_scenario_schema  # noqa: E402 - likewise
+
+PAGE = ROOT / "docs" / "reference" / "scenario.md"
+NODES = {SIMPLE: "not on a node that runs containers", WHOLE: "needs `runs_containers: true`"}
+HEAD = """# Steps of a story
+
+Every step that a [story](../how-to/scenarios.md) may have, and every word with which it may say what it expects. This page and
+[the JSON Schema](scenario.schema.json) are made from the code by `tools/generate_scenario_page.py`.
+
+Beside the keys below, each step may have `expect`, `save` (the name of a variable that what comes is kept in) and `choices`.
+Steps marked *look* change nothing: what they expect may have a `within`.
+
+## Steps
+
+| `do` | keys | what happens | what comes |
+|---|---|---|---|
+"""
+MIDDLE = """
+## Matchers
+
+A mapping of these words, and of nothing else, is a matcher. With several words, all have to hold.
+
+| word | what fits |
+|---|---|
+"""
+
+
+def lines() -> Iterator[str]:
+    """The rows of both tables."""
+    yield HEAD
+    for name, verb in VERBS.items():
+        yield f"| `{name}` | {_keys(verb)} | {_about(verb)} | {verb.comes} |\n"
+    yield MIDDLE
+    for word, about in MATCHERS.items():
+        yield f"| `{word}` | {about} |\n"
+
+
+def _keys(verb: Verb) -> str:
+    return ", ".join([*(f"`{key}`" for key in verb.required), *(f"[`{key}`]" for key in verb.optional)])
+
+
+def _about(verb: Verb) -> str:
+    notes = [NODES[verb.nodes]] if verb.nodes in NODES else []
+    notes += ["*look*"] if verb.is_look else []
+    return verb.about + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done or fresh, 1 stale (`--check`)."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a committed file differs")
+    options = parser.parse_args(arguments)
+    text = "".join(lines())
+    if not options.check:
+        PAGE.write_text(text, encoding="utf-8")
+        return generate_scenario_schema.main([])
+    is_fresh = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
+    if not is_fresh:
+        print(f"{PAGE.name} is stale: run python tools/generate_scenario_page.py", file=sys.stderr)
+    return max(0 if is_fresh else 1, generate_scenario_schema.main(["--check"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
