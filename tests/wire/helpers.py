@@ -171,19 +171,8 @@ async def register(path: Path, request: bytes, **options: str | int) -> bytes:
         return await call(opened, f"/{messages.REGISTRATION_SERVICE}/Register", request)
 
 
-_LATE_FOR_A_LOOP = re.compile(
-    r"(?:^Exception ignored in:? [^\n]*\n)?^Traceback \(most recent call last\):\n(?:  [^\n]*\n)*"
-    r"  File [^\n]*PollerCompletionQueue\._handle_events\n(?:  [^\n]*\n)*RuntimeError: Event loop is closed\n?",
-    re.MULTILINE,
-)
-
-
 def complaints(text: str) -> list[str]:
-    """What was written to stderr, without the news that newer gRPC libraries tell of a peer that stops: `I1129 …`.
-
-    Nor that the library's thread had something for the loop of a test before this one, which is closed.
-    """
-    text = _LATE_FOR_A_LOOP.sub("", text)
+    """What was written to stderr, without the news that newer gRPC libraries tell of a peer that stops: `I1129 …`."""
     return [line for line in text.splitlines() if not re.match(r"I\d{4} ", line)]
 
 
