@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.checks import listing, names, options, registration
+from kubelet_sim.conformance.checks import listing, names, options, registration, scale, security, topology
 
-__all__ = ["listing", "names", "options", "registration"]
+__all__ = ["listing", "names", "options", "registration", "scale", "security", "topology"]
