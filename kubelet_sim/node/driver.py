@@ -6,12 +6,11 @@ One driver serves one kubelet process. It knows no rule of allocation; its own r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from posixpath import dirname, normpath
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from kubelet_sim.core import clients
 from kubelet_sim.core.effects import (
@@ -34,22 +33,20 @@ from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.walks import AdmissionAsked, Asked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
-from kubelet_sim.model.ids import ClientID, DeviceID, ResourceName
+from kubelet_sim.model.ids import ClientID, DeviceID
 from kubelet_sim.model.plugin import (
     DIAL_TIMEOUT_S,
     PRE_START_TIMEOUT_S,
     AllocateAnswer,
     PluginOptions,
-    PluginSocket,
-    SocketName,
-    SocketPath,
 )
+from kubelet_sim.node.caller import Caller
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
-from kubelet_sim.node.layout import KUBELET_ROOT
+from kubelet_sim.node.links import Link, socket_path
 from kubelet_sim.node.notices import Notices
 from kubelet_sim.node.observations import Observations
-from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, PluginConnection
+from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.profiles import HealthNotices
 from kubelet_sim.transcript import Level, Transcript
 
@@ -59,74 +56,6 @@ A = TypeVar("A")
 
 SPENT_LINKS = 100
 """How many connections that nothing leads to any more are kept open, and for looking."""
-
-
-@define
-class Caller:
-    """Whoever waits for a walk: a Register call that can be given up by its caller. Rules: DM-30"""
-
-    registration_socket: str = ""
-    """The path of the socket by which the plugin watcher found the plugin, if that is who waits."""
-    _gone: asyncio.Event = field(factory=asyncio.Event)
-    _answered: asyncio.Event = field(factory=asyncio.Event)
-
-    def leave(self) -> None:
-        """The caller has hung up, or its own deadline has passed."""
-        self._gone.set()
-
-    def answer(self) -> None:
-        """The caller need not wait any longer, whatever is still to come. Rules: DM-163"""
-        self._answered.set()
-
-    async def wait(self, work: asyncio.Task[Any]) -> bool:
-        """Return when the work is done or the caller was answered before; whether it is done."""
-        answered = asyncio.ensure_future(self._answered.wait())
-        try:
-            await asyncio.wait({work, answered}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            answered.cancel()
-        return work.done()
-
-    async def unless_gone(self, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
-        """The result, or `failure` as soon as the caller leaves; the work is cancelled then."""
-        work = asyncio.ensure_future(awaitable)
-        gone = asyncio.ensure_future(self._gone.wait())
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            raise failure()
-        finally:
-            for task in (work, gone):
-                task.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
-
-
-@define
-class Link:
-    """One connection to a plugin, as the node holds it."""
-
-    client: ClientID
-    resource: ResourceName
-    socket: PluginSocket
-    socket_path: str
-    """Where it was dialled."""
-    connection: PluginConnection
-    registered_at_s: float
-    registration_socket: str = ""
-    """By which socket the plugin watcher found it; empty: the plugin called Register."""
-    stream: asyncio.Task[None] | None = None
-    is_dialled: bool = False
-    was_connected: bool = False
-    """Whether its registration came to its end: options read, stream opened."""
-    has_failed: bool = False
-    """Whether its options could not be read; the connection stays open all the same. Rules: DM-36"""
-    is_closed: bool = False
-
-    @property
-    def has_stream(self) -> bool:
-        """Whether its ListAndWatch stream is open."""
-        return self.stream is not None and not self.stream.done()
 
 
 @frozen
@@ -422,23 +351,6 @@ class Driver:
     async def _close(self, link: Link) -> None:
         link.is_closed = True
         await link.connection.close()
-
-
-def socket_path(directory: str, socket: PluginSocket) -> str:
-    """Where to dial. A name is joined and cleaned, an absolute one included; nothing keeps it inside the directory.
-
-    A path is taken as it is. But the parent of the directory stands for the kubelet's own root, where a plugin that we
-    isolate sees it: paths below that one are found here.
-
-    Rules: DM-25, DM-150
-    """
-    match socket:
-        case SocketName(name):
-            return normpath(f"{directory}/{name}")
-        case SocketPath(path) if path.startswith(f"{KUBELET_ROOT}/"):
-            return f"{dirname(directory)}{path.removeprefix(KUBELET_ROOT)}"
-        case SocketPath(path):
-            return path
 
 
 def _sending(walk: Walk[Any], answer: object) -> Callable[[], Effect[Any]]:

@@ -15,12 +15,10 @@ from attrs import field, frozen
 
 from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.facts import (
-    CheckpointRestored,
     Fact,
     PodActivated,
     PodDeactivated,
     ReclaimAsked,
-    RestoredEntry,
     RuntimeListed,
     SourcesReadyChanged,
     StatusRoundDue,
@@ -32,20 +30,21 @@ from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.settings import Merger
 from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
 from kubelet_sim.core.watched import serving_socket
-from kubelet_sim.errors import CheckpointError, CheckpointMissing, KubeletSimError, PreparationFailed, TransportError
+from kubelet_sim.errors import KubeletSimError, PreparationFailed
 from kubelet_sim.model.admission import Admission, Rejected
-from kubelet_sim.model.checkpoint import CheckpointDocument
-from kubelet_sim.model.ids import ContainerName, DeviceID, NumaNode, PodUID, ResourceName
+from kubelet_sim.model.ids import PodUID, ResourceName
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject, NodeStatusRound
-from kubelet_sim.model.plugin import CHECKPOINT_NAME, SOCKET_NAME, PluginInfo, Registration
+from kubelet_sim.model.plugin import SOCKET_NAME, PluginInfo, Registration
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
-from kubelet_sim.node.directory import clean_directory, make_deprecation_file, make_directory
-from kubelet_sim.node.driver import Caller, Driver, World
+from kubelet_sim.node.caller import Caller
+from kubelet_sim.node.directory import make_directory
+from kubelet_sim.node.driver import Driver, World
+from kubelet_sim.node.kubelet_start import deprecate_directory, restored_checkpoint, sweep_directory
 from kubelet_sim.node.observations import Observations, reason_to_count
 from kubelet_sim.node.ports import RegistrationServers
-from kubelet_sim.profiles import V1_36, Profile, Sweep
+from kubelet_sim.profiles import V1_36, Profile
 from kubelet_sim.transcript import Level
 
 T = TypeVar("T")
@@ -162,9 +161,10 @@ class Kubelet:
         await self.apply(listed)
         for pod in active:
             await self.apply(PodActivated(pod))
-        await self._restore()
+        if (restored := await restored_checkpoint(self._world, self._seams.decode_response)) is not None:
+            await self.apply(restored)
         make_directory(directory)
-        self._clean(directory)
+        sweep_directory(self._world, self._profile)
 
     async def listen(self, before_bind: Callable[[], None] = lambda: None) -> None:
         """The second half of a start: the registration socket. No pod comes before it.
@@ -181,26 +181,7 @@ class Kubelet:
         await self._server.listen(str(path), before_bind)
         self._note(f"listening on {path}", "DM-11")
         if self._profile.makes_deprecation_file:
-            self._make_deprecation_file(path.parent)
-
-    def _clean(self, directory: Path) -> None:
-        """Rules: DM-8, DM-9, DM-163, DM-168"""
-        try:
-            swept = clean_directory(directory, self._profile.sweep)
-        except TransportError as failure:
-            if self._profile.failed_sweep_is_fatal:
-                raise
-            self._note(f"the directory could not be cleaned: {failure}", "DM-163", Level.WARNING)
-        else:
-            what = "sockets" if self._profile.sweep is Sweep.SOCKETS else "entries"
-            self._note(f"directory cleaned: {len(swept)} {what} removed", "DM-8")
-
-    def _make_deprecation_file(self, directory: Path) -> None:
-        """Only logged if it fails. Rules: DM-163"""
-        try:
-            make_deprecation_file(directory)
-        except TransportError as failure:
-            self._note(f"no DEPRECATION file could be made: {failure}", "DM-163", Level.WARNING)
+            deprecate_directory(self._world)
 
     async def add(self, part: Part) -> None:
         """Start something that ends with this process, the last one first. Raises what its start raises."""
@@ -320,38 +301,6 @@ class Kubelet:
     def run(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that ends with this kubelet process."""
         return self._driver.own(work)
-
-    async def _restore(self) -> None:
-        """Rules: DM-19, DM-113, DM-141, DM-143, CP-15, CP-17"""
-        try:
-            document = await self._world.store.read()
-        except CheckpointMissing as nothing:
-            self._note(f"failed to read data from checkpoint: {nothing}", "DM-141")
-        except CheckpointError as failure:
-            text = f"the checkpoint is not used, and device allocation info may not be up to date: {failure}"
-            path = Path(self._world.directory) / CHECKPOINT_NAME
-            advice = (
-                f"the next write replaces {path}: copy it now if you need it; kubelet-sim checkpoint verify tells more"
-            )
-            self._note(f"{text} ({advice})", "DM-143", Level.WARNING)
-        else:
-            entries = tuple(self._restored_entries(document))
-            registered = tuple(ResourceName(name) for name in document.registered or ())
-            await self.apply(CheckpointRestored(entries, registered, self._world.clock.now()))
-
-    def _restored_entries(self, document: CheckpointDocument) -> Iterable[RestoredEntry]:
-        """The entries whose response can be decoded; the others are left out. Rules: DM-145"""
-        for entry in document.entries or ():
-            try:
-                response = self._seams.decode_response(entry.allocate_response or b"")
-            except ValueError as failure:
-                text = f"checkpoint entry of pod {entry.pod_uid}, {entry.resource} is left out: {failure}"
-                self._note(text, "DM-145", Level.WARNING)
-                continue
-            devices = {NumaNode(n): tuple(map(DeviceID, ids or ())) for n, ids in (entry.devices or {}).items()}
-            yield RestoredEntry(
-                PodUID(entry.pod_uid), ContainerName(entry.container), ResourceName(entry.resource), devices, response
-            )
 
     def _malformed(self, cause: str) -> None:
         self._note(f"Register refused: the message cannot be decoded: {cause}", "DM-29", Level.WARNING)

@@ -7,23 +7,18 @@ API server knows, the container runtime, the node object, the transcript.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from kubelet_sim.core.cpu_provider import CpuBooks
 from kubelet_sim.core.ports import Order
-from kubelet_sim.core.state import State
-from kubelet_sim.errors import TransportError, UsageError
-from kubelet_sim.model.admission import Admission
-from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.errors import UsageError
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.ids import ContainerName, PodUID
-from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
+from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.booting import Booting, plugin_calls
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
@@ -32,22 +27,19 @@ from kubelet_sim.node.faults import ActiveFault, FaultBook
 from kubelet_sim.node.hooks import Hooks
 from kubelet_sim.node.kubelet import Kubelet, finished
 from kubelet_sim.node.main_loop import MainLoop
-from kubelet_sim.node.objects import pod_object
+from kubelet_sim.node.node_pods import NodePods
 from kubelet_sim.node.pod_status import PodStatuses
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.processes import NO_KUBELET, KubeletProcesses
 from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
-from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
 from kubelet_sim.node.surroundings import Surroundings, Timers
-from kubelet_sim.transcript import Record, Transcript
+from kubelet_sim.transcript import Transcript
 from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.registry_client import GrpcRegistryCalls
 
-T = TypeVar("T")
 
-
-class Node:
+class Node(NodePods):
     """An emulated node, used from one event loop; `kubelet_sim.node.sync` has the same for everybody else.
 
     Args:
@@ -274,97 +266,7 @@ class Node:
         """Return when what faults have set going is done: restarts, lists that count again."""
         await self._faults.settled()
 
-    # --- pods
-
-    async def admit(self, pod: Pod) -> Admission:
-        """Put a pod on the node and return the verdict; its containers start if the node runs containers.
-
-        Raises:
-            UsageError: there is a pod of that name or uid.
-            KubeletGone: the kubelet process ended before the verdict.
-        """
-        return await self._main_loop.admit(pod)
-
-    async def apply(self, pods: Sequence[Pod]) -> None:
-        """Put pods on the node, all or none, and return at once: their verdicts come one after the other.
-
-        Raises:
-            UsageError: a name or uid is taken; none of them was added.
-        """
-        await self._main_loop.apply(pods)
-
-    async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
-        """`apply` for manifests; one that is the same as that of the pod of its name is passed over.
-
-        Raises:
-            UsageError: one is no pod, or another pod of its name is there; none was added.
-        """
-        return await self._main_loop.apply_manifests(manifests)
-
-    async def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
-        """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
-
-        Waits for an admission that is under way, as the kubelet's main loop does. Without a kubelet the pod is gone at
-        once, and its containers are stopped when a kubelet starts.
-
-        Raises:
-            UsageError: there is no such pod.
-            KubeletGone: the kubelet process ended before the pod; the next one goes on with it.
-
-        Rules: DM-74, DM-115, DM-116, DM-118
-        """
-        await self._main_loop.remove(name, namespace, how)
-
-    def exit_container(
-        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
-    ) -> str:
-        """End a container that runs, as its program might; the kubelet does what the pod's restart policy says.
-
-        Args:
-            name: the pod's.
-            container: may be left out for a pod with one app container.
-            namespace: the pod's.
-            code: what it ends with, 0 to 255.
-
-        Returns:
-            The container's name.
-
-        Raises:
-            UsageError: there is no such pod or container, it does not run, or no program ends with that code.
-        """
-        return self._main_loop.exit_container(name, container, namespace, code)
-
-    async def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
-        """What the kubelet would hand to the runtime if it created the container now; `None`: nothing from plugins.
-
-        Raises:
-            UsageError: there is no such pod or container.
-            PreparationFailed: the container cannot be created for now.
-        """
-        pod = self._main_loop.pods.find(name, namespace).pod
-        return await self.kubelet.prepare(pod, pod.named_container(container))
-
-    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
-        """What a container got when it was created, the last time; empty if no plugin had a say.
-
-        Args:
-            name: the pod's.
-            container: may be left out for a pod with one container.
-            namespace: the pod's.
-
-        Raises:
-            UsageError: there is no such pod or container, or it has not been created.
-        """
-        known = self._main_loop.pods.find(name, namespace)
-        wanted = known.pod.named_container(container)
-        held = self._runtime.latest(known.pod.uid, wanted.name)
-        if held is None:
-            waiting = known.waiting.get(wanted.name)
-            why = known.message or (waiting.message if waiting else "") or "it waits for its turn"
-            raise UsageError(f"container {wanted.name} of pod {known.pod.key} has not been created: {why}")
-        return held.spec or ContainerSpec()
-
-    # --- time, and looking
+    # --- time, and what goes on around
 
     async def advance(self, seconds: float) -> None:
         """Let time pass at once; node status rounds that fall due on the way are done when this returns.
@@ -382,26 +284,6 @@ class Node:
         """Compute the node status now. Rules: DM-65"""
         return await self.kubelet.status_round()
 
-    @property
-    def kubelet(self) -> Kubelet:
-        """The kubelet process that runs now.
-
-        Raises:
-            UsageError: there is none.
-        """
-        return self._processes.kubelet
-
-    @property
-    def has_kubelet(self) -> bool:
-        """Whether a kubelet process listens."""
-        return self._processes.current is not None
-
-    @property
-    def http_url(self) -> str | None:
-        """Where a started node shows metrics and health, without a slash at the end; `None`: nowhere."""
-        http = self._booting.http
-        return None if http is None else f"http://{http.address}"
-
     async def lose_registration_server(self, cause: str = "accept: use of closed network connection") -> None:
         """Let the listener on `kubelet.sock` fail, which a kubelet only mends by a restart.
 
@@ -416,89 +298,6 @@ class Node:
         """The root directory of a started node."""
         return self._require_root()
 
-    def status(self) -> NodeSnapshot:
-        """The node at this moment; without a kubelet, what the API server and the runtime know."""
-        kubelet, pods = self._processes.current, self._main_loop.pods
-        state = State(node=self._processes.node_object) if kubelet is None else kubelet.state
-        return NodeSnapshot(
-            kubelet_version=self.config.profile.stands_for,
-            root=str(self.config.root),
-            clock="manual" if isinstance(self.clock, ManualClock) else "real",
-            now_s=self._now(),
-            incarnation=self.transcript.incarnation,
-            sources_ready=state.sources_ready,
-            capacity=quantities(state.node.capacity),
-            allocatable=quantities(state.node.allocatable),
-            resources=resource_views(state, pods, self._started_at_s),
-            plugins=() if kubelet is None else plugin_views(state, kubelet.driver.links.values()),
-            pods=pod_views(pods, self._runtime, state),
-            allocations=allocation_views(state, pods),
-            has_kubelet=kubelet is not None,
-        )
-
-    def events(self) -> tuple[EventView, ...]:
-        """What the kubelet has told the API server of, in order of the last time; a bounded number."""
-        return self._events.views()
-
-    def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        """A pod with its status, as the API would show it: see `kubelet_sim.node.objects`.
-
-        Raises:
-            UsageError: there is no such pod.
-        """
-        known = self._main_loop.pods.find(name, namespace)
-        return pod_object(known, self._runtime, self._statuses.of(known.pod))
-
-    def recall(self, pod: Pod, phase: str) -> None:
-        """Let a pod be known that ended before, as when the API server lists it; nothing is done for it. Rules: DM-73"""
-        self._main_loop.pods.recall(pod, phase)
-
-    def forget(self, uid: PodUID) -> None:
-        """Let a recalled pod be gone from its source. Rules: DM-116"""
-        self._main_loop.pods.drop(uid)
-
-    def knows(self, uid: PodUID) -> bool:
-        """Whether there is a pod of that uid, whatever its phase."""
-        return self._main_loop.pods.get(uid) is not None
-
-    async def changes(self) -> AsyncGenerator[None, None]:
-        """Yield once at the start and then whenever something has happened; several things may be one change."""
-        changed = asyncio.Event()
-        changed.set()
-
-        def note(_: Record) -> None:
-            changed.set()
-
-        unlisten = self.transcript.listen(note)
-        try:
-            while True:
-                await changed.wait()
-                changed.clear()
-                yield
-        finally:
-            unlisten()
-
-    async def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
-        """The first snapshot that fulfils the condition.
-
-        Args:
-            timeout_s: in real time, whatever the node's clock is.
-
-        Raises:
-            TransportError: it was not fulfilled in time.
-        """
-        changes = self.changes()
-        try:
-            async with asyncio.timeout(timeout_s):
-                async for _ in changes:
-                    if self.has_kubelet and condition(snapshot := self.status()):
-                        return snapshot
-        except TimeoutError:
-            raise TransportError(f"what was waited for did not come in {timeout_s:g} s") from None
-        finally:
-            await changes.aclose()
-        raise AssertionError("changes never end")
-
     def _surroundings(self) -> Surroundings:
         return Surroundings(
             config=self.config,
@@ -512,9 +311,6 @@ class Node:
             statuses=self._statuses,
             timers=self._timers,
         )
-
-    def _now(self) -> float:
-        return self.clock.now() - self._started_at_s
 
     def _require_root(self) -> Root:
         if self._root is None:

@@ -21,7 +21,7 @@ from kubelet_sim.model.views import (
     ResourceView,
 )
 from kubelet_sim.node.container_status import ContainerStatus
-from kubelet_sim.node.driver import Link
+from kubelet_sim.node.links import Link
 from kubelet_sim.node.pods import KnownPod, PodTable
 from kubelet_sim.node.runtime import SimulatedRuntime
 
