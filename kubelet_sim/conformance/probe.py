@@ -12,8 +12,8 @@ from kubelet_sim.conformance.watching import Bell
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
-from kubelet_sim.node.driver import socket_path
 from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.links import socket_path
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 

@@ -20,8 +20,8 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, Registration, SocketName
-from kubelet_sim.node.driver import socket_path
 from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.links import socket_path
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.messages import encode_devices
