@@ -10,8 +10,8 @@ from kubelet_sim.model.ids import ClientID, ResourceName
 from kubelet_sim.model.plugin import PluginSocket
 from kubelet_sim.profiles import ClientKey
 
-Key = ResourceName | tuple[ResourceName, PluginSocket]
-"""The name of a resource, or that and a socket as the plugin named it."""
+Key = ResourceName | tuple[ResourceName, str]
+"""The name of a resource, or that and the place of a socket, whichever way the plugin named it."""
 
 
 def entered(context: Context, resource: ResourceName, socket: PluginSocket) -> ClientID:
@@ -70,7 +70,7 @@ def taken_for(context: Context, resource: ResourceName, socket: PluginSocket) ->
         case ClientKey.RESOURCE:
             return state.clients.pop(resource, None)
         case ClientKey.SOCKET:
-            return state.clients.pop((resource, socket), None)
+            return state.clients.pop((resource, socket.place), None)
 
 
 def disconnects_endpoint(context: Context, client: ClientID) -> bool:
@@ -106,4 +106,4 @@ def resource_of_key(key: Key) -> ResourceName:
 def _key(context: Context, client: ClientID) -> Key:
     state = context.state
     resource = state.resource_of[client]
-    return (resource, state.socket_of[client]) if context.profile.clients_by is ClientKey.SOCKET else resource
+    return (resource, state.socket_of[client].place) if context.profile.clients_by is ClientKey.SOCKET else resource

@@ -41,7 +41,7 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
-from kubelet_sim.model.plugin import PluginInfo, Registration
+from kubelet_sim.model.plugin import DIRECTORY, PluginInfo, Registration
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerSpec
@@ -136,8 +136,8 @@ class DeviceManager:
         match asked:
             case RegisterAsked(request):
                 return self.register(request)
-            case WatchedAsked(info, registration_socket):
-                return self.register_watched(info, registration_socket)
+            case WatchedAsked(info, registration_socket, directory):
+                return self.register_watched(info, registration_socket, directory)
             case AdmissionAsked(pod):
                 return self.admit(pod)
             case PreparationAsked(pod, name) if (container := pod.container(name)) is not None:
@@ -148,9 +148,11 @@ class DeviceManager:
         """See `registering`."""
         return registering(self.context, request)
 
-    def register_watched(self, info: PluginInfo, registration_socket: str) -> Walk[ClientID]:
+    def register_watched(
+        self, info: PluginInfo, registration_socket: str, directory: str = DIRECTORY
+    ) -> Walk[ClientID]:
         """See `registering_watched`."""
-        return registering_watched(self.context, info, registration_socket)
+        return registering_watched(self.context, info, registration_socket, directory)
 
     def admit(self, pod: Pod) -> Walk[Admission]:
         """See `admitting`."""

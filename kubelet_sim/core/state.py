@@ -33,7 +33,7 @@ from kubelet_sim.transcript import Decision, Json, Level
 class State:
     """The tables."""
 
-    clients: dict[ResourceName | tuple[ResourceName, PluginSocket], ClientID] = field(factory=dict)
+    clients: dict[ResourceName | tuple[ResourceName, str], ClientID] = field(factory=dict)
     """Whom the end of a stream disconnects: see `core.clients`, which alone changes it. Rules: DM-26, DM-33, DM-180"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
     """Clients that register, have a stream, or are an endpoint's; those that are over are forgotten."""

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.ids import ClientID, ContainerName
-from kubelet_sim.model.plugin import PluginInfo, Registration
+from kubelet_sim.model.plugin import DIRECTORY, PluginInfo, Registration
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 
@@ -34,6 +34,8 @@ class WatchedAsked(Asked[ClientID]):
 
     info: PluginInfo
     registration_socket: str
+    directory: str = DIRECTORY
+    """The device-plugin directory, as the paths in the two others have it."""
 
 
 @frozen

@@ -15,13 +15,15 @@ from kubelet_sim.core.state import Context
 from kubelet_sim.core.updates import disconnected
 from kubelet_sim.errors import PluginNotValid, RegistrationRefused
 from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import API_VERSION, DEVICE_PLUGIN_TYPE, PluginInfo, SocketPath
+from kubelet_sim.model.plugin import API_VERSION, DEVICE_PLUGIN_TYPE, DIRECTORY, PluginInfo, SocketPath
 from kubelet_sim.model.resource_name import is_extended_resource_name
 
 _HOW = "registration by the plugin watcher"
 
 
-def registering_watched(context: Context, info: PluginInfo, registration_socket: str) -> Walk[ClientID]:
+def registering_watched(
+    context: Context, info: PluginInfo, registration_socket: str, directory: str = DIRECTORY
+) -> Walk[ClientID]:
     """Register the plugin that described itself so; answers with the new client once its options are known.
 
     The counter of Register calls does not count this one.
@@ -30,6 +32,7 @@ def registering_watched(context: Context, info: PluginInfo, registration_socket:
         context: of the device manager.
         info: its answer to GetInfo.
         registration_socket: the path of the socket that was asked.
+        directory: the device-plugin directory, as these paths have it.
 
     Raises:
         PluginNotValid: nobody handles such a plugin; nothing was tried.
@@ -39,7 +42,7 @@ def registering_watched(context: Context, info: PluginInfo, registration_socket:
     Rules: DM-26, DM-148, DM-149, DM-150, DM-151
     Follows: GenerateRegisterPluginFunc, ValidatePlugin, RegisterPlugin
     """
-    resource, socket = ResourceName(info.name), serving_socket(info, registration_socket)
+    resource, socket = ResourceName(info.name), serving_socket(info, registration_socket, directory)
     context.say("DM-148", resource, f"a plugin of type {info.type} came by the plugin watcher, serving on {socket}")
     refusal = _refusal(info, registration_socket)
     if refusal is not None:
@@ -52,9 +55,9 @@ def registering_watched(context: Context, info: PluginInfo, registration_socket:
         raise RegistrationRefused(text, rule=failure.rule) from failure
 
 
-def serving_socket(info: PluginInfo, registration_socket: str) -> SocketPath:
+def serving_socket(info: PluginInfo, registration_socket: str, directory: str = DIRECTORY) -> SocketPath:
     """Where the plugin serves: as it says, and where it says nothing, on the socket that was asked. Rules: DM-148, DM-150"""
-    return SocketPath(info.endpoint or registration_socket)
+    return SocketPath(info.endpoint or registration_socket, directory)
 
 
 def _refusal(info: PluginInfo, registration_socket: str) -> PluginNotValid | None:

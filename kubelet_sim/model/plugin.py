@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from posixpath import dirname, normpath
+
 from attrs import frozen
 
 from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.response import ContainerResponse
 
+DIRECTORY = "/var/lib/kubelet/device-plugins"
+"""The device-plugin directory of a kubelet, whatever stands for it on a node of ours. Rules: DM-1"""
 API_VERSION = "v1beta1"
 """The only version of the device plugin API. Rules: DM-22"""
 DIAL_TIMEOUT_S = 10.0
@@ -55,6 +59,11 @@ class SocketName:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def place(self) -> str:
+        """Which file it is, as a kubelet names it: joined and cleaned. Rules: DM-25, DM-180"""
+        return normpath(f"{DIRECTORY}/{self.name}")
+
 
 @frozen
 class SocketPath:
@@ -62,9 +71,17 @@ class SocketPath:
 
     path: str
     """Absolute, if the plugin is sane; otherwise it counts from the working directory."""
+    directory: str = DIRECTORY
+    """The device-plugin directory of whoever wrote that path: a node of ours has it elsewhere."""
 
     def __str__(self) -> str:
         return self.path
+
+    @property
+    def place(self) -> str:
+        """Which file it is, as a kubelet names it, cleaned. Rules: DM-150, DM-180"""
+        path, root = normpath(self.path), dirname(self.directory)
+        return f"{dirname(DIRECTORY)}{path.removeprefix(root)}" if path.startswith(f"{root}/") else path
 
 
 PluginSocket = SocketName | SocketPath

@@ -238,12 +238,12 @@ class Kubelet:
 
         Rules: DM-148, DM-149, DM-150
         """
-        asked = WatchedAsked(info, registration_socket)
+        asked = WatchedAsked(info, registration_socket, self._world.directory)
         await finished(self._driver.own(self._driver.walk(asked, Caller(registration_socket))))
 
     async def deregister_watched(self, info: PluginInfo, registration_socket: str) -> None:
         """Deregister a plugin that the plugin watcher had registered. Rules: DM-152"""
-        socket = serving_socket(info, registration_socket)
+        socket = serving_socket(info, registration_socket, self._world.directory)
         await self.apply(WatchedPluginGone(ResourceName(info.name), socket, self._world.clock.now()))
 
     async def admit(self, pod: Pod) -> Admission:

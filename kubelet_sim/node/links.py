@@ -51,7 +51,7 @@ def socket_path(directory: str, socket: PluginSocket) -> str:
     match socket:
         case SocketName(name):
             return normpath(f"{directory}/{name}")
-        case SocketPath(path) if path.startswith(f"{KUBELET_ROOT}/"):
+        case SocketPath(path=path) if path.startswith(f"{KUBELET_ROOT}/"):
             return f"{dirname(directory)}{path.removeprefix(KUBELET_ROOT)}"
-        case SocketPath(path):
+        case SocketPath(path=path):
             return path

@@ -17,13 +17,13 @@ from kubelet_sim.core.effects import (
     OpenListAndWatch,
 )
 from kubelet_sim.core.endpoint import EndpointState
-from kubelet_sim.core.facts import RuntimeListed
+from kubelet_sim.core.facts import RuntimeListed, WatchedPluginGone
 from kubelet_sim.core.invariants import check
 from kubelet_sim.errors import DialFailed, PreparationFailed, RegistrationRefused
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
-from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginOptions, Registration
+from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginInfo, PluginOptions, Registration, SocketPath
 from kubelet_sim.model.pod import ContainerKind, Pod
 from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.profiles import RELEASES, V1_36, Profile, Sidecars, profile_of, with_gates
@@ -194,6 +194,43 @@ def test_an_older_stream_on_the_same_socket_cuts_off_the_newer_after_1_36() -> N
 
     assert bench.end(older).effects == (CloseConnection(newer),)
     assert bench.state.endpoints[DEV].state is EndpointState.STOPPED
+
+
+@pytest.mark.parametrize(
+    "named, path, directory, is_one",
+    [
+        ("x.sock", "/var/lib/kubelet/device-plugins/x.sock", "/var/lib/kubelet/device-plugins", True),
+        ("x.sock", "/tmp/root/device-plugins/x.sock", "/tmp/root/device-plugins", True),
+        ("a/../x.sock", "/tmp/root/device-plugins//./x.sock", "/tmp/root/device-plugins", True),
+        ("../plugins_registry/x.sock", "/tmp/root/plugins_registry/x.sock", "/tmp/root/device-plugins", True),
+        ("x.sock", "/tmp/root/plugins_registry/x.sock", "/tmp/root/device-plugins", False),
+        ("x.sock", "/tmp/root2/device-plugins/x.sock", "/tmp/root/device-plugins", False),
+        ("x.sock", "x.sock", "/tmp/root/device-plugins", False),
+    ],
+)
+def test_a_socket_is_one_however_it_is_named_after_1_36(named: str, path: str, directory: str, is_one: bool) -> None:
+    """By its name, or by its path where the watcher found the plugin: the file counts. Rules: DM-25, DM-150, DM-180"""
+    bench = on("next")
+    older = registering(bench, socket=named).finish()
+    bench.list(older, "a")
+    info = PluginInfo("DevicePlugin", DEV, path, ("v1beta1",))
+    newer = Steps(bench.manager.register_watched(info, "/found.sock", directory)).finish()
+    bench.list(newer, "a")
+
+    assert bench.end(older).effects == (CloseConnection(newer if is_one else older),)
+    check(bench.state)
+
+
+@pytest.mark.parametrize("path, is_gone", [("/r/device-plugins/x.sock", True), ("/r/x.sock", False)])
+def test_a_socket_that_goes_takes_the_client_on_it_after_1_36(path: str, is_gone: bool) -> None:
+    """One that called Register itself, too, if it is on that very file. Rules: DM-152, DM-180"""
+    bench = on("next")
+    client = registering(bench, socket="x.sock").finish()
+    bench.list(client, "a")
+
+    applied = bench.manager.apply(WatchedPluginGone(DEV, SocketPath(path, "/r/device-plugins"), 1.0))
+
+    assert applied.effects == ((CloseConnection(client),) if is_gone else ())
 
 
 def test_an_older_stream_cuts_off_the_newer_in_1_36() -> None:
