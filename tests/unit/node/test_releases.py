@@ -101,7 +101,7 @@ def test_a_sweep_that_fails(short_root: Path, monkeypatch: pytest.MonkeyPatch) -
         async with bench(short_root, profile=profile_of(version)) as it:
             return [record.text for record in it.node.transcript if record.level is Level.WARNING]
 
-    monkeypatch.setattr("kubelet_sim.node.kubelet.clean_directory", failing)
+    monkeypatch.setattr("kubelet_sim.node.kubelet_start.clean_directory", failing)
     assert "the directory could not be cleaned: unlinkat x: busy" in asyncio.run(start("1.24"))
     with pytest.raises(TransportError, match="unlinkat"):
         asyncio.run(start("1.25"))
