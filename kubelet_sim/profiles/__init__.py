@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubelet_sim.profiles.gates import with_gates
-from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep
+from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Offer, Profile, Sidecars, Sweep
 from kubelet_sim.profiles.releases import RELEASES, profile_of
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Cdi",
     "ClientKey",
     "HealthNotices",
+    "Offer",
     "Profile",
     "Sidecars",
     "Sweep",

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.profiles.profile import Cdi, HealthNotices, Profile, Sidecars
+from kubelet_sim.profiles.profile import Cdi, HealthNotices, Offer, Profile, Sidecars
 from kubelet_sim.profiles.releases import RELEASES, minor_number, minor_of
 
 ALPHA, BETA, GA, DEPRECATED = "alpha", "beta", "GA", "deprecated"
@@ -75,6 +75,10 @@ def _switch(name: str) -> _Moves:
     return lambda _, is_on: {name: is_on}
 
 
+def _offer(name: str) -> _Moves:
+    return lambda _, is_on: {name: Offer.ON if is_on else Offer.OFF}
+
+
 GATES: Mapping[str, Gate] = MappingProxyType(
     {
         gate.name: gate
@@ -89,12 +93,12 @@ GATES: Mapping[str, Gate] = MappingProxyType(
             ),
             Gate("KubeletPodResources", {20: _ON, 28: _LOCKED, 30: None}, ("PR-7",)),
             Gate("KubeletPodResourcesDynamicResources", {27: _OFF, 34: _ON, 36: _LOCKED}, ("PR-7",)),
-            Gate("KubeletPodResourcesGet", {27: _OFF, 34: _ON, 36: _LOCKED}, ("PR-7",), _switch("pod_resources_get")),
+            Gate("KubeletPodResourcesGet", {27: _OFF, 34: _ON, 36: _LOCKED}, ("PR-7",), _offer("pod_resources_get")),
             Gate(
                 "KubeletPodResourcesGetAllocatable",
                 {21: _OFF, 23: _ON, 28: _LOCKED, 29: None},
                 ("DM-164", "PR-20"),
-                _switch("pod_resources_allocatable"),
+                _offer("pod_resources_allocatable"),
             ),
             Gate(
                 "KubeletPodResourcesListUseActivePods",

@@ -65,6 +65,17 @@ class Cdi(Enum):
     """Rules: DM-132"""
 
 
+class Offer(Enum):
+    """Whether a method of an API is there, and answers."""
+
+    ABSENT = "absent"
+    """There is no such method yet: code `Unimplemented`. Rules: PR-4, DM-164"""
+    OFF = "off"
+    """It is there, behind a gate that is off: a plain error says so. Rules: PR-7"""
+    ON = "on"
+    """It answers."""
+
+
 @frozen
 class Profile:
     """The named switches of one kubelet release, with its default feature gates unless `with_gates` changed them."""
@@ -161,10 +172,10 @@ class Profile:
     # Pod resources
     pod_resources_rate_limited: bool = True
     """Whether the server takes at most 100 calls a second. Rules: PR-6"""
-    pod_resources_get: bool = True
-    """Whether v1 `Get` is answered. Rules: PR-7"""
-    pod_resources_allocatable: bool = True
-    """Whether v1 `GetAllocatableResources` is answered. Rules: PR-20, DM-164"""
+    pod_resources_get: Offer = Offer.ON
+    """Whether there is v1 `Get`, and answers. Rules: PR-7"""
+    pod_resources_allocatable: Offer = Offer.ON
+    """Whether there is v1 `GetAllocatableResources`, and answers. Rules: PR-20, DM-164"""
     allocatable_lists_unhealthy: bool = False
     """Whether `GetAllocatableResources` lists unhealthy devices, too. Rules: PR-26, DM-164, DM-166"""
     list_shows_active_pods_only: bool = True

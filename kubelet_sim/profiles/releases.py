@@ -14,7 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep
+from kubelet_sim.profiles.profile import V1_36, Cdi, ClientKey, HealthNotices, Offer, Profile, Sidecars, Sweep
 
 NEXT = evolve(V1_36, version="next", stands_for="after v1.36", clients_by=ClientKey.SOCKET)
 """A later state of the plugin server. Rules: DM-180"""
@@ -44,7 +44,7 @@ V1_33 = _before(
     any_running_container_counts=False,
     no_response_text_is_empty=False,
     vanished_device_crashes=False,
-    pod_resources_get=False,
+    pod_resources_get=Offer.OFF,
     list_shows_active_pods_only=False,
 )
 # Regular files are swept, too. Rules: DM-176
@@ -75,8 +75,8 @@ V1_28 = _before(
 )
 # With those gates off, 1.28 makes no difference. Rules: DM-171
 V1_27 = _before(V1_28, "1.27", "v1.27.x")
-# No rate limit. Rules: DM-170, PR-6
-V1_26 = _before(V1_27, "1.26", "v1.26.x", pod_resources_rate_limited=False)
+# Pod resources: no rate limit, and no `Get`. Rules: DM-170, PR-6, PR-7
+V1_26 = _before(V1_27, "1.26", "v1.26.x", pod_resources_rate_limited=False, pod_resources_get=Offer.ABSENT)
 # The last patches of 1.25. Rules: DM-168, DM-169
 V1_25 = _before(
     V1_26,
@@ -119,13 +119,20 @@ V1_22 = _before(
     numa_node_of_no_topology=0,
     any_matching_node_aligns=False,
     allocatable_lists_unhealthy=True,
-    pod_resources_allocatable=False,
+    pod_resources_allocatable=Offer.OFF,
     node_status_stretch=0.0,
 )
 # No reader for older checkpoints. Rules: DM-165, DM-166
 V1_21 = _before(V1_22, "1.21", "v1.21.1", was_read=True, reads_checkpoint_before_1_20=False)
 # The oldest that there is here. Rules: DM-163, DM-164
-V1_20 = _before(V1_21, "1.20", "v1.20.0", zero_limit_matters_at_creation=True, sweep=Sweep.NOT_DIRECTORIES)
+V1_20 = _before(
+    V1_21,
+    "1.20",
+    "v1.20.0",
+    zero_limit_matters_at_creation=True,
+    sweep=Sweep.NOT_DIRECTORIES,
+    pod_resources_allocatable=Offer.ABSENT,
+)
 
 RELEASES: Mapping[str, Profile] = MappingProxyType(
     {

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import field, fields, frozen
 
-from kubelet_sim.profiles.profile import Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep
+from kubelet_sim.profiles.profile import Cdi, ClientKey, HealthNotices, Offer, Profile, Sidecars, Sweep
 
 NOT_SWITCHES = ("version", "stands_for", "was_read")
 """Fields of a profile that name it."""
@@ -337,19 +337,27 @@ _ALL = (
         "The pod resources API takes 100 calls a second, all clients together.",
         "The pod resources API takes any number of calls.",
     ),
-    _truth(
+    _choice(
         "pod_resources_get",
         "pod resources: `Get`",
-        "PR-7",
-        "The pod resources API answers `Get`.",
-        "The pod resources API does not answer `Get`.",
+        "PR-4 PR-7",
+        {
+            Offer.ABSENT: "The pod resources API has no method `Get`: a call fails with `Unimplemented`.",
+            Offer.OFF: "The pod resources API has a method `Get`, which fails because its gate is off.",
+            Offer.ON: "The pod resources API answers `Get`.",
+        },
     ),
-    _truth(
+    _choice(
         "pod_resources_allocatable",
         "pod resources: `GetAllocatableResources`",
-        "PR-20 DM-164",
-        "The pod resources API answers `GetAllocatableResources`.",
-        "The pod resources API does not answer `GetAllocatableResources`.",
+        "PR-4 PR-20 DM-164",
+        {
+            Offer.ABSENT: "The pod resources API has no method `GetAllocatableResources`: a call fails with "
+            "`Unimplemented`.",
+            Offer.OFF: "The pod resources API has a method `GetAllocatableResources`, which fails because its gate is "
+            "off.",
+            Offer.ON: "The pod resources API answers `GetAllocatableResources`.",
+        },
     ),
     _truth(
         "allocatable_lists_unhealthy",
@@ -388,7 +396,7 @@ def value_text(value: object) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
-        case Cdi() | ClientKey() | HealthNotices() | Sidecars() | Sweep():
+        case Cdi() | ClientKey() | HealthNotices() | Offer() | Sidecars() | Sweep():
             return str(value.value)
         case str():
             return f"`{value}`"

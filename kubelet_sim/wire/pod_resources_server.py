@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
-from kubelet_sim.profiles import Profile
+from kubelet_sim.profiles import Offer, Profile
 from kubelet_sim.wire import noise, unix_socket
 from kubelet_sim.wire import pod_resources_messages as messages
 from kubelet_sim.wire.decoding import parse
@@ -129,18 +129,19 @@ class PodResourcesServer:
 
 
 class _Services:
-    """The methods, by service. Rules: PR-4, PR-7, PR-8, PR-9"""
+    """The methods that this kubelet has, by service. Rules: PR-4, PR-7, PR-8, PR-9"""
 
     def __init__(self, provider: PodResourcesProvider, profile: Profile, count: Count) -> None:
         self._provider = provider
         self._profile = profile
         self._count = count
+        newer: dict[str, tuple[type[Message], _Answer]] = {"List": (v1.ListPodResourcesRequest, self._list)}
+        if profile.pod_resources_allocatable is not Offer.ABSENT:
+            newer["GetAllocatableResources"] = (v1.AllocatableResourcesRequest, self._allocatable)
+        if profile.pod_resources_get is not Offer.ABSENT:
+            newer["Get"] = (v1.GetPodResourcesRequest, self._get)
         self.methods: dict[str, dict[str, tuple[type[Message], _Answer]]] = {
-            messages.SERVICES[ApiVersion.V1]: {
-                "List": (v1.ListPodResourcesRequest, self._list),
-                "GetAllocatableResources": (v1.AllocatableResourcesRequest, self._allocatable),
-                "Get": (v1.GetPodResourcesRequest, self._get),
-            },
+            messages.SERVICES[ApiVersion.V1]: newer,
             messages.SERVICES[ApiVersion.V1ALPHA1]: {"List": (v1alpha1.ListPodResourcesRequest, self._older_list)},
         }
 
@@ -154,7 +155,7 @@ class _Services:
 
     async def _allocatable(self, _request: Message) -> Message:
         self._counted("requests_total", "requests_get_allocatable")
-        if not self._profile.pod_resources_allocatable:
+        if self._profile.pod_resources_allocatable is Offer.OFF:
             self._counted("errors_get_allocatable")
             raise RpcFailed("Unknown", "Pod Resources API GetAllocatableResources disabled")
         return messages.allocatable_message(await self._provider.allocatable())
@@ -162,7 +163,7 @@ class _Services:
     async def _get(self, request: Message) -> Message:
         assert isinstance(request, v1.GetPodResourcesRequest)  # noqa: S101 - it was parsed as one
         self._counted("requests_total", "requests_get")
-        if not self._profile.pod_resources_get:
+        if self._profile.pod_resources_get is Offer.OFF:
             self._counted("errors_get")
             raise RpcFailed("Unknown", "PodResources API Get method disabled")
         pod = await self._provider.found(request.pod_name, request.pod_namespace)

@@ -26,7 +26,7 @@ from kubelet_sim.model.pod_resources import (
     MemoryEntry,
     PodResources,
 )
-from kubelet_sim.profiles import V1_36, Profile
+from kubelet_sim.profiles import V1_36, Offer, Profile, profile_of
 from kubelet_sim.wire.pb import podresources_v1_pb2 as v1
 from kubelet_sim.wire.pb import podresources_v1alpha1_pb2 as v1alpha1
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
@@ -224,7 +224,7 @@ def test_methods_that_are_switched_off() -> None:
 
     async def body(directory: Path) -> None:
         pods = Pods()
-        server = pods.server(evolve(V1_36, pod_resources_get=False, pod_resources_allocatable=False))
+        server = pods.server(evolve(V1_36, pod_resources_get=Offer.OFF, pod_resources_allocatable=Offer.OFF))
         await server.listen(directory / "kubelet.sock")
         async with PodResourcesClient(directory / "kubelet.sock") as client:
             with pytest.raises(RpcFailed) as of_get:
@@ -238,6 +238,31 @@ def test_methods_that_are_switched_off() -> None:
         assert str(of_allocatable.value) == text
         assert pods.asked == [("list", "v1")]
         assert pods.counts["pod_resources_endpoint_errors_get_allocatable", "v1"] == 1
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    "version, lacks", [("1.20", ("Get", "GetAllocatableResources")), ("1.26", ("Get",)), ("1.27", ())]
+)
+def test_methods_that_a_release_does_not_have(version: str, lacks: tuple[str, ...]) -> None:
+    """They are as unknown there as any other, and counted by nobody. Rules: PR-4, PR-7, DM-164"""
+
+    async def body(directory: Path) -> None:
+        pods = Pods()
+        server = pods.server(profile_of(version))
+        await server.listen(directory / "kubelet.sock")
+        found = {}
+        async with PodResourcesClient(directory / "kubelet.sock") as client:
+            for method, call in (("Get", client.get("empty")), ("GetAllocatableResources", client.allocatable())):
+                try:
+                    await soon(call)
+                except RpcFailed as failure:
+                    found[method] = (failure.code, failure.description)
+        await server.stop()
+        unknown = {name: f"unknown method {name} for service v1.PodResourcesLister" for name in lacks}
+        assert {method: text for method, (code, text) in found.items() if code == "Unimplemented"} == unknown
+        assert pods.counts["pod_resources_endpoint_requests_total", "v1"] == 2 - len(lacks)
 
     run(body)
 

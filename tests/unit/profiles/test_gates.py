@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.profiles import RELEASES, Cdi, HealthNotices, Sidecars, profile_of, with_gates
+from kubelet_sim.profiles import RELEASES, Cdi, HealthNotices, Offer, Sidecars, profile_of, with_gates
 from kubelet_sim.profiles.gates import GATES, Stage, gates_of, known_gates, without_effect
 from kubelet_sim.rules import RULES
 
@@ -67,9 +67,9 @@ def test_a_profile_agrees_with_the_defaults_of_its_gates(version: str) -> None:
         ("1.29", {"DevicePluginCDIDevices": False}, "cdi", Cdi.NEVER),
         ("1.28", {"SidecarContainers": True}, "sidecars", Sidecars.GIVE_AWAY),
         ("1.32", {"SidecarContainers": False}, "sidecars", Sidecars.UNKNOWN),
-        ("1.27", {"KubeletPodResourcesGet": True}, "pod_resources_get", True),
-        ("1.35", {"KubeletPodResourcesGet": False}, "pod_resources_get", False),
-        ("1.21", {"KubeletPodResourcesGetAllocatable": True}, "pod_resources_allocatable", True),
+        ("1.27", {"KubeletPodResourcesGet": True}, "pod_resources_get", Offer.ON),
+        ("1.35", {"KubeletPodResourcesGet": False}, "pod_resources_get", Offer.OFF),
+        ("1.21", {"KubeletPodResourcesGetAllocatable": True}, "pod_resources_allocatable", Offer.ON),
         ("1.36", {"KubeletPodResourcesListUseActivePods": False}, "list_shows_active_pods_only", False),
         ("1.36", {"DRAExtendedResource": False}, "skips_claimed_limits", False),
         ("1.36", {"DRAExtendedResource": False}, "predicates_skip_claimed", False),

@@ -7,7 +7,18 @@ from itertools import pairwise
 import pytest
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.profiles import RELEASES, V1_36, Cdi, ClientKey, HealthNotices, Profile, Sidecars, Sweep, profile_of
+from kubelet_sim.profiles import (
+    RELEASES,
+    V1_36,
+    Cdi,
+    ClientKey,
+    HealthNotices,
+    Offer,
+    Profile,
+    Sidecars,
+    Sweep,
+    profile_of,
+)
 from kubelet_sim.profiles.words import SWITCHES
 
 LATEST = "next"
@@ -88,8 +99,8 @@ CHANGES: dict[str, dict[str, object]] = {
     # By PR-6
     "pod_resources_rate_limited": {"1.20": False, "1.27": True},
     # By PR-7 and the table of gates
-    "pod_resources_get": {"1.20": False, "1.34": True},
-    "pod_resources_allocatable": {"1.20": False, "1.23": True},
+    "pod_resources_get": {"1.20": Offer.ABSENT, "1.27": Offer.OFF, "1.34": Offer.ON},
+    "pod_resources_allocatable": {"1.20": Offer.ABSENT, "1.21": Offer.OFF, "1.23": Offer.ON},
     "list_shows_active_pods_only": {"1.20": False, "1.34": True},
     # By DM-164, DM-166
     "allocatable_lists_unhealthy": {"1.20": True, "1.23": False},
