@@ -8,11 +8,11 @@ from attrs import define, evolve, field
 
 from kubelet_sim.core.facts import DevicesListed
 from kubelet_sim.model.device import UNHEALTHY, Device
-from kubelet_sim.node.driver import Link
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import ids
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.links import Link
 
 _IDS = ids("ids", "Which devices; else all.")
 Devices = tuple[Device, ...]

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Sequence
 from kubelet_sim.errors import RpcFailed, UsageError
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import PRE_START_TIMEOUT_S, AllocateAnswer
-from kubelet_sim.node.driver import Link
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import ids, number, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import HookedConnection
+from kubelet_sim.node.links import Link
 from kubelet_sim.node.ports import PluginConnection
 from kubelet_sim.wire.odd_calls import allocate_containers
 

@@ -10,11 +10,11 @@ from attrs import define
 
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
-from kubelet_sim.node.driver import Link
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import Hook, HookedConnection
+from kubelet_sim.node.links import Link
 
 _OPENS_S = 2.0
 """How long to wait for the first list of a second stream, in real time."""
