@@ -10,12 +10,13 @@ import click
 
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
 from kubelet_sim.cli.options import common, parse_duration
-from kubelet_sim.cli.text import cut, escape_terminal
+from kubelet_sim.cli.reporting import Audience, report_options, wanted_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubelet_sim.conformance import Progress, Report, SuiteConfig
+    from kubelet_sim.conformance.reports import Target
 
 _HOOK_HELP = {
     "break": "A shell command that breaks the device {id} of {resource}.",
@@ -79,13 +80,7 @@ def _hook_options(command: Any) -> Any:
     type=click.IntRange(1, 32),
     help="How many instances of the plugin run side by side.  [default: what it allows]",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the report there.",
-)
+@report_options
 @click.option("--list", "is_list", is_flag=True, help="Show the selected checks and make none.")
 @click.option(
     "-o",
@@ -104,7 +99,6 @@ def conform(
     *,
     command: tuple[str, ...],
     root: Path | None,
-    json_file: Path | None,
     is_list: bool,
     output: str,
     verbose: bool,
@@ -120,6 +114,8 @@ def conform(
     names; the command line goes before them. `kubelet-sim explain ID` tells of a check what it does, why, and how to
     mend the plugin.
 
+    What was found is shown here, and written to files as you like; in a job of GitHub's it is shown there as well.
+
     Exit codes: 0 conforms, 1 findings, 2 misuse, 3 the plugin could not be run.
 
     \b
@@ -128,53 +124,42 @@ def conform(
     from kubelet_sim.conformance import CHECKS
     from kubelet_sim.conformance.check import in_order
     from kubelet_sim.conformance.config_file import read_config
-    from kubelet_sim.conformance.reports.json import check_object
+    from kubelet_sim.conformance.reports.json import check_value
     from kubelet_sim.conformance.selection import selected
 
+    wanted = wanted_reports(given)
     config = chosen(read_config(Path.cwd()), command, root, given)
     if is_list:
         checks = selected(in_order(), config)
         if output == "json":
-            click.echo(json.dumps([check_object(each) for each in checks], indent=2))
+            click.echo(json.dumps([check_value(each) for each in checks], indent=2))
         else:
             width = max(map(len, CHECKS))
             for each in checks:
                 click.echo(f"{each.id:{width}}  {each.level.value:7}  {each.title}")
         return
-    reports = _run(config, json_file, verbose=verbose)
+    reports = _run(config, wanted, verbose=verbose)
     if not all(each.could_run for each in reports):
         ctx.exit(EXIT_COULD_NOT_RUN if not any(each.bad for each in reports if each.could_run) else EXIT_FINDINGS)
     if any(each.bad for each in reports):
         ctx.exit(EXIT_FINDINGS)
 
 
-def _run(config: SuiteConfig, json_file: Path | None, *, verbose: bool) -> Sequence[Report]:
+def _run(config: SuiteConfig, wanted: Sequence[Target], *, verbose: bool) -> Sequence[Report]:
     from kubelet_sim.cli.interruptible import run_interruptible
-    from kubelet_sim.conformance.reports.json import json_text
-    from kubelet_sim.conformance.reports.terminal import progress_line, report_lines
+    from kubelet_sim.conformance.reports.terminal import progress_line
     from kubelet_sim.conformance.suite import conform as test
 
-    def tell(progress: Progress) -> None:
-        line = progress_line(progress, is_verbose=verbose)
-        if line is not None:
-            click.echo(escape_terminal(cut(line)))
+    with Audience(wanted) as audience:
 
-    reports = run_interruptible(test(config, tell))
-    for report in reports:
-        for line in report_lines(report):
-            click.echo(escape_terminal(cut(line)))
-    if json_file is not None:
-        _write(json_file, json_text(reports))
+        def tell(progress: Progress) -> None:
+            line = progress_line(progress, is_verbose=verbose)
+            if line is not None:
+                audience.say(line)
+
+        reports = run_interruptible(test(config, tell))
+        audience.tell(reports)
     return reports
-
-
-def _write(path: Path, text: str) -> None:
-    from kubelet_sim.errors import TransportError
-
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TransportError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, given: dict[str, Any]) -> SuiteConfig:

@@ -31,11 +31,11 @@ def explain(ids: tuple[str, ...], output: str) -> None:
     Example: kubelet-sim explain law-unique-ids DM-53
     """  # noqa: D301
     from kubelet_sim.conformance.check import Check
-    from kubelet_sim.conformance.reports.json import check_object
+    from kubelet_sim.conformance.reports.json import check_value
 
     found = [_found(each) for each in ids]
     if output == "json":
-        click.echo(json.dumps([check_object(e) if isinstance(e, Check) else _rule_object(e) for e in found], indent=2))
+        click.echo(json.dumps([check_value(e) if isinstance(e, Check) else _rule_object(e) for e in found], indent=2))
         return
     for number, each in enumerate(found):
         if number:

@@ -1,41 +1,7 @@
-"""Text of others on a terminal: shown, never obeyed.
-
-Ids, error texts and plugin output may hold anything, escape sequences and bidirectional marks included. rich's markup is
-another matter: give rich a `Text`, not a string.
-"""
+"""Text of others on a terminal: the commands' name for what `kubelet_sim.foreign` does for every room."""
 
 from __future__ import annotations
 
-import re
+from kubelet_sim.foreign import cut, escape_terminal
 
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
-# Controls (C0, DEL, C1), marks that reorder or hide what stands beside them, line separators, halves of characters. The
-# joiners U+200C and U+200D stay: scripts and emoji need them, and they do no harm.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
-
-
-def escape_terminal(text: str) -> str:
-    r"""The text on one line, with everything that a terminal would act on written as `\x1b`, `\u202e`, `\n`.
-
-    A backslash of the text stays as it is: the result is for eyes, it cannot be read back.
-    """
-    return _UNSAFE.sub(_escape, text)
-
-
-def cut(text: str, length: int = 2000) -> str:
-    """The text, or its beginning and how long it is: a name of a million characters is worth less than the next line."""
-    return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
-    if character in _SHORT:
-        return _SHORT[character]
-    if code <= 0xFF:  # noqa: PLR2004 - two digits are enough
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - likewise four
+__all__ = ["cut", "escape_terminal"]

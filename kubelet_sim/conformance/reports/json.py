@@ -1,88 +1,119 @@
-"""A run as JSON. Every text is as it was: readers escape for their own medium."""
+"""The report for programs: one JSON document, described by `report.schema.json` beside this file.
+
+The format has a number. What is added to it leaves the number as it is; what is renamed, removed or means something else
+raises it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
-
-from attrs import asdict
+from importlib import resources
 
 from kubelet_sim.conformance.check import Check
-from kubelet_sim.conformance.verdict import Outcome, Report, Status
-from kubelet_sim.transcript import Record
+from kubelet_sim.conformance.reports.telling import checks_of, conforms, counts, mark_of, plain
+from kubelet_sim.conformance.verdict import Finding, Outcome, Report
+from kubelet_sim.transcript import Json, Record
 
-FORM = 1
-"""Goes up when what stood here before means something else."""
-
-
-def json_text(reports: Sequence[Report]) -> str:
-    """All runs as one document, with a line end."""
-    document = {"kubelet-sim-conformance": FORM, "reports": [report_object(each) for each in reports]}
-    return json.dumps(document, indent=2, ensure_ascii=True, default=str) + "\n"
+FORMAT = "kubelet-sim conformance report"
+VERSION = 1
 
 
-def report_object(report: Report) -> dict[str, Any]:
-    """One run."""
+def render(reports: Sequence[Report]) -> str:
+    """The document of all runs, indented; ASCII, so that nothing in it can act on a terminal."""
+    return json.dumps(document(reports), indent=2, allow_nan=False) + "\n"
+
+
+def schema() -> Json:
+    """The JSON Schema of the document."""
+    text = resources.files(__package__).joinpath("report.schema.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def document(reports: Sequence[Report]) -> dict[str, Json]:
+    """The document as a value."""
     return {
-        "about": {**asdict(report.about), "resources": list(report.about.resources)},
-        "conforms": not report.bad and report.could_run,
-        "strict": report.is_strict,
-        "took_s": round(report.took_s, 3),
-        "counts": {status.value: report.count(status) for status in Status},
-        "notes": list(report.notes),
-        "checks": [outcome_object(each) for each in report.outcomes],
+        "format": FORMAT,
+        "version": VERSION,
+        "conforms": bool(reports) and all(map(conforms, reports)),
+        "runs": [run_value(each) for each in reports],
+        "checks": {each.id: check_value(each) for each in checks_of(reports)},
     }
 
 
-def outcome_object(outcome: Outcome) -> dict[str, Any]:
-    """One check of a run."""
+def run_value(report: Report) -> dict[str, Json]:
+    """One run."""
+    about = report.about
     return {
-        "id": outcome.check.id,
-        "group": outcome.check.group.value,
-        "title": outcome.check.title,
-        "level": outcome.check.level.value,
+        "about": {
+            "kubelet_sim": about.kubelet_sim,
+            "kubelet_version": about.kubelet_version,
+            "plugin": about.plugin,
+            "resources": list(about.resources),
+            "seed": about.seed,
+            "mode": about.mode,
+            "window_s": about.window_s,
+        },
+        "conforms": conforms(report),
+        "could_run": report.could_run,
+        "strict": report.is_strict,
+        "took_s": round(report.took_s, 3),
+        "notes": list(report.notes),
+        "counts": {mark.value: count for mark, count in counts(report).items()},
+        "outcomes": [outcome_value(report, each) for each in report.outcomes],
+    }
+
+
+def outcome_value(report: Report, outcome: Outcome) -> dict[str, Json]:
+    """What came of one check; `mark` is how it counts, see `telling.Mark`."""
+    return {
+        "check": outcome.check.id,
         "status": outcome.status.value,
+        "mark": mark_of(report, outcome).value,
         "known": outcome.is_known,
         "reason": outcome.reason,
-        "took_s": round(outcome.took_s, 3),
-        "findings": [
-            {"level": each.level.value, "text": each.text, "evidence": dict(each.evidence)} for each in outcome.findings
-        ],
+        "findings": [_finding_value(each) for each in outcome.findings],
         "notes": list(outcome.notes),
-        "transcript": [record_object(each) for each in outcome.records],
+        "took_s": round(outcome.took_s, 3),
+        "transcript": [_record_value(each) for each in outcome.records],
         "output": list(outcome.output),
     }
 
 
-def record_object(record: Record) -> dict[str, Any]:
-    """One record of the transcript."""
-    return {
-        "number": record.number,
-        "at_s": round(record.at_s, 3),
-        "kind": record.kind,
-        "subject": record.subject,
-        "text": record.text,
-        "rules": list(record.rules),
-        "level": record.level.value,
-    }
-
-
-def check_object(check: Check) -> dict[str, Any]:
-    """A check itself, for `--list` and `explain`."""
+def check_value(check: Check) -> dict[str, Json]:
+    """What is said of a check, for `conform --list` and `explain`, too."""
     return {
         "id": check.id,
         "group": check.group.value,
         "title": check.title,
         "level": check.level.value,
-        "needs": sorted(each.value for each in check.needs),
-        "hooks": list(check.hooks),
-        "stage": check.stage.value,
-        "beyond": check.is_beyond,
-        "quick": check.is_quick,
         "what": check.what,
         "why": check.why,
         "fix": check.fix,
+        "needs": sorted(need.value for need in check.needs),
+        "hooks": list(check.hooks),
+        "stage": check.stage.value,
         "rules": list(check.rules),
         "source": check.source,
+        "beyond": check.is_beyond,
+        "quick": check.is_quick,
+    }
+
+
+def _finding_value(finding: Finding) -> dict[str, Json]:
+    return {"level": finding.level.value, "text": finding.text, "evidence": plain(finding.evidence)}
+
+
+def _record_value(record: Record) -> dict[str, Json]:
+    return {
+        "number": record.number,
+        "at_s": record.at_s,
+        "kind": record.kind,
+        "subject": record.subject,
+        "text": record.text,
+        "rules": list(record.rules),
+        "level": record.level.value,
+        "walk": record.walk,
+        "incarnation": record.incarnation,
+        "details": plain(record.details),
     }

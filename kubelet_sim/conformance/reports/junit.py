@@ -1,0 +1,111 @@
+"""The report for CI servers: JUnit XML as Jenkins, GitLab and most others read it.
+
+A suite for each group of checks, a test for each check. What a server shows of a test is its message first, so that says
+what came; the rest (findings, evidence, why, fix, transcript) is the text below it, and the plugin's output is `system-out`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from kubelet_sim.conformance.reports.telling import (
+    Mark,
+    about_pairs,
+    account,
+    mark_of,
+    record_line,
+    tally,
+    what_came,
+)
+from kubelet_sim.conformance.verdict import Outcome, Report
+from kubelet_sim.foreign import escape_lines
+
+_NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe-\U0001ffff]")
+
+
+def render(reports: Sequence[Report]) -> bytes:
+    """The document of all runs, in UTF-8."""
+    root = JUnitXml("kubelet-sim conform")
+    for report in reports:
+        for suite in _suites(report):
+            root.add_testsuite(suite)
+    suites = list(root)
+    root.tests = sum(suite.tests for suite in suites)
+    root.failures = sum(suite.failures for suite in suites)
+    root.errors = sum(suite.errors for suite in suites)
+    root.time = _seconds(sum(report.took_s for report in reports))
+    document: bytes = root.tostring()  # type: ignore[no-untyped-call]
+    return document + b"\n"
+
+
+def xml_text(text: str) -> str:
+    r"""Text that XML 1.0 can hold: controls, marks that reorder and halves of characters are written as `\x1b`."""
+    return _NO_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", escape_lines(text))
+
+
+def _suites(report: Report) -> Iterator[TestSuite]:
+    for group, outcomes in groupby(report.outcomes, key=lambda each: each.check.group):
+        held = list(outcomes)
+        marks = [mark_of(report, each) for each in held]
+        suite = TestSuite(f"{group.value} (kubelet {report.about.kubelet_version})")
+        for name, value in (*about_pairs(report), ("result", tally(report))):
+            suite.add_property(name, xml_text(value))
+        for outcome in held:
+            suite.add_testcase(_case(report, outcome))
+        # Of our own reckoning: the library's counts what it finds, and writes times longer than the schema allows.
+        suite.tests = len(held)
+        suite.failures = sum(mark in (Mark.FAIL, Mark.FIXED) for mark in marks)
+        suite.errors = marks.count(Mark.BROKEN)
+        suite.skipped = sum(mark in (Mark.SKIP, Mark.KNOWN) for mark in marks)
+        suite.time = _seconds(sum(each.took_s for each in held))
+        yield suite
+
+
+def _case(report: Report, outcome: Outcome) -> TestCase:
+    check, mark = outcome.check, mark_of(report, outcome)
+    # A dot ends a package: the releases of a kubelet are one package each, and a patch release goes on in its history.
+    minor = "-".join(report.about.kubelet_version.split(".")[:2])
+    case = TestCase(
+        check.id, f"conformance.kubelet-{minor.removeprefix('v')}.{check.group.value}", _seconds(outcome.took_s)
+    )
+    message = xml_text(what_came(report, outcome))
+    result = {
+        Mark.FAIL: Failure(message, outcome.worst.value if outcome.worst else "error"),
+        Mark.FIXED: Failure(message, "known failure that passed"),
+        Mark.BROKEN: Error(message, "broken"),
+        Mark.SKIP: Skipped(message, "skipped"),
+        Mark.KNOWN: Skipped(f"known failure: {message}", "known failure"),
+    }.get(mark)
+    if result is not None:
+        if mark is not Mark.SKIP:
+            result.text = xml_text("\n".join(_whole(report, outcome)))
+        case.result = [result]
+    said = list(_besides(report, outcome))
+    if said:
+        case.system_out = xml_text("\n".join(said))
+    return case
+
+
+def _whole(report: Report, outcome: Outcome) -> Iterator[str]:
+    yield f"{outcome.check.title}: no"
+    yield from account(report, outcome)
+    if outcome.records:
+        yield from ("", "transcript:")
+        yield from map(record_line, outcome.records)
+
+
+def _besides(report: Report, outcome: Outcome) -> Iterator[str]:
+    """What is shown of a test that passed, too."""
+    if mark_of(report, outcome) in (Mark.PASS, Mark.WARN, Mark.FIXED):
+        yield from account(report, outcome)
+    if outcome.output:
+        yield "output of the plugin:"
+        yield from outcome.output
+
+
+def _seconds(seconds: float) -> float:
+    return round(max(seconds, 0.0), 3)

@@ -1,0 +1,200 @@
+"""Reports into files: whether they can be written is known before the run, and none is ever there by half.
+
+The one place among the reports that touches the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from kubelet_sim.conformance.verdict import Report
+from kubelet_sim.errors import TransportError, UsageError
+
+STDOUT = "-"
+
+
+@frozen
+class Format:
+    """One kind of report."""
+
+    name: str
+    what: str
+    """For help texts."""
+    render: Callable[[Sequence[Report]], str | bytes]
+
+
+def _json(reports: Sequence[Report]) -> str:
+    from kubelet_sim.conformance.reports import json
+
+    return json.render(reports)
+
+
+def _junit(reports: Sequence[Report]) -> bytes:
+    from kubelet_sim.conformance.reports import junit
+
+    return junit.render(reports)
+
+
+def _html(reports: Sequence[Report]) -> str:
+    from kubelet_sim.conformance.reports import html
+
+    return html.render(reports)
+
+
+def _sarif(reports: Sequence[Report]) -> str:
+    from kubelet_sim.conformance.reports import sarif
+
+    return sarif.render(reports)
+
+
+def _tap(reports: Sequence[Report]) -> str:
+    from kubelet_sim.conformance.reports import tap
+
+    return tap.render(reports)
+
+
+def _matrix(reports: Sequence[Report]) -> str:
+    from kubelet_sim.conformance.reports import matrix
+
+    return matrix.markdown(reports)
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("json", "a JSON document, with a schema", _json),
+        Format("junit", "JUnit XML, for CI servers", _junit),
+        Format("html", "a page with everything in it", _html),
+        Format("sarif", "SARIF 2.1.0, for code scanning", _sarif),
+        Format("tap", "TAP 14", _tap),
+        Format("matrix", "check × kubelet version as a table of Markdown", _matrix),
+    )
+}
+"""Every kind of report that can be written to a file, by name."""
+
+
+@frozen
+class Target:
+    """A report that is wanted."""
+
+    format: Format
+    path: str
+    """A file, or `-` for stdout."""
+
+
+def targets(wanted: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
+    """Pairs of format and path, looked at: call it before the run.
+
+    Raises:
+        UsageError: a path cannot be written, is named twice, or two reports want stdout; a format that there is not.
+    """
+    seen: set[str] = set()
+    found = []
+    for name, path in wanted:
+        if name not in FORMATS:
+            raise UsageError(f"there is no format {name!r} of a report; there are: {', '.join(FORMATS)}")
+        place = path if path == STDOUT else str(Path(path).absolute())
+        if place in seen:
+            raise UsageError(f"--{name} {path}: another report is written there already")
+        seen.add(place)
+        if path != STDOUT and (why := _why_not_writable(Path(path))):
+            raise UsageError(f"--{name} {path}: {why}")
+        found.append(Target(FORMATS[name], path))
+    return tuple(found)
+
+
+def _why_not_writable(path: Path) -> str:
+    """Whether a file can appear there is tried, not guessed: permissions are not all that forbids it."""
+    if path.is_dir():
+        return "is a directory: name a file"
+    if _is_special(path):
+        return "" if os.access(path, os.W_OK) else "cannot be written: permission denied"
+    if path.exists() and not os.access(path, os.W_OK):
+        return "cannot be written: permission denied"
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".kubelet-sim-", dir=path.parent)
+    except OSError as error:
+        return f"cannot be written: {path.parent}: {error.strerror or error}"
+    os.close(descriptor)
+    Path(name).unlink()
+    return ""
+
+
+def _is_special(path: Path) -> bool:
+    """A pipe or a device, `/dev/stdout` say: to be written to, never to be replaced."""
+    return path.exists() and not path.is_file()
+
+
+def write(wanted: Sequence[Target], reports: Sequence[Report]) -> None:
+    """Render and write each; one that fails does not keep the others from being written.
+
+    Raises:
+        TransportError: at the end, for the first that could not be written (a disk that is full by now).
+    """
+    failures = []
+    for target in wanted:
+        text = target.format.render(reports)
+        data = text.encode("utf-8", errors="backslashreplace") if isinstance(text, str) else text
+        try:
+            _put(target.path, data)
+        except OSError as error:
+            failures.append(f"--{target.format.name} {target.path}: cannot be written: {error.strerror or error}")
+    if failures:
+        raise TransportError(failures[0])
+
+
+def _put(path: str, data: bytes) -> None:
+    if path == STDOUT:
+        sys.stdout.write(data.decode("utf-8"))
+        sys.stdout.flush()
+    elif _is_special(Path(path)):
+        with Path(path).open("wb") as file:
+            file.write(data)
+    else:
+        replace(Path(path), data)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Have the file hold that, with the permissions a new file gets; until it is whole, the old one stays.
+
+    A link is followed: what it points at is replaced. Raises `OSError`.
+    """
+    path = path.resolve()
+    descriptor, name = tempfile.mkstemp(prefix=".kubelet-sim-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """What the process takes from new files; there is no way to ask but to set it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def append_summary(environ: Mapping[str, str], reports: Sequence[Report]) -> None:
+    """Add the summary to the page of GitHub's job, if this is one. A page that cannot be written is no reason to fail."""
+    from kubelet_sim.conformance.reports import github
+
+    path = environ.get("GITHUB_STEP_SUMMARY")
+    if path is None or not github.is_there(environ):
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(github.summary(reports))
+    except OSError:
+        return
