@@ -62,17 +62,17 @@ def _found(id_: str) -> Check | Rule:
 
 
 def _check_lines(check: Check) -> Iterator[str]:
+    from kubelet_sim.conformance.explaining import facts, sections
     from kubelet_sim.rules import RULES
 
     yield f"{check.id}: {check.title}"
-    kinds = [
-        check.level.value,
-        check.group.value,
-        *(["beyond the kubelet, with --beyond only"] if check.is_beyond else []),
-    ]
-    yield f"  {', '.join(kinds)}{'; needs ' + ' and '.join(f'--{name} CMD' for name in check.hooks) if check.hooks else ''}"
-    for name, text in (("what", check.what), ("why", check.why), ("fix", check.fix), ("source", check.source)):
+    for name, text in facts(check):
         yield from _paragraph(name, text)
+    for head, text in sections(check):
+        yield from ("", head)
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if check.rules:
+        yield from ("", "Rules of the kubelet")
     for rule in check.rules:
         yield from _paragraph(rule, RULES[rule].sentence)
 
@@ -86,7 +86,7 @@ def _rule_lines(rule: Rule) -> Iterator[str]:
 
 
 def _paragraph(name: str, text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name + ':':8} ", subsequent_indent=" " * 11)
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name + ':':9} ", subsequent_indent=" " * 12)
 
 
 def _rule_object(rule: Rule) -> dict[str, object]:
