@@ -8,9 +8,12 @@ from typing import Any
 
 from attrs import fields, has
 
+from kubelet_sim.container.annotating import CDI_PLUGIN
+from kubelet_sim.container.cdi.annotations import annotation_key, annotation_value
+from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import PreparationFailed
-from kubelet_sim.model.ids import PodUID
+from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, DeviceEntry, PodResources
@@ -46,6 +49,23 @@ async def container(preparation: Awaitable[ContainerSpec | None]) -> dict[str, A
     except PreparationFailed as failure:
         return {"error": failure.text}
     return {"options": None if spec is None else options(spec)}
+
+
+def with_cdi_annotation(told: Mapping[str, Any], pod: Pod, name: ContainerName) -> dict[str, Any]:
+    """Such options as the device manager of 1.28 to 1.31 answers them: CDI names are in an annotation, too.
+
+    Without names, or with one that is malformed, there is no annotation.
+
+    Rules: DM-133
+    """
+    given = told.get("options")
+    if not given or not given["cdi"]:
+        return dict(told)
+    try:
+        added = [annotation_key(CDI_PLUGIN, f"{pod.uid}-{name}"), annotation_value(given["cdi"])]
+    except BadName:
+        return dict(told)
+    return {"options": {**given, "annotations": sorted([*given["annotations"], added])}}
 
 
 def options(spec: ContainerSpec) -> dict[str, Any]:

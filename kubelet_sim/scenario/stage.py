@@ -15,6 +15,7 @@ from kubelet_sim.model.pod_resources import ApiVersion
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
+from kubelet_sim.profiles import Cdi
 from kubelet_sim.scenario import looks
 from kubelet_sim.scenario.backstage import Backstage
 from kubelet_sim.scenario.catching_up import CatchingUp
@@ -201,7 +202,10 @@ class Stage(Backstage, Views):
         wanted = known.container(container)
         if wanted is None:
             raise TransportError(f"pod {pod} has no container {container}")
-        return await looks.container(self._node.kubelet.prepare(known, wanted))
+        kubelet = self._node.kubelet
+        told = await looks.container(kubelet.prepare(known, wanted))
+        has_annotation = kubelet.profile.cdi is Cdi.FIELD_AND_ANNOTATION
+        return looks.with_cdi_annotation(told, known, wanted.name) if has_annotation else told
 
     def _known(self, uid: str) -> Pod:
         try:

@@ -30,23 +30,17 @@ FAULTS = (
     ),
     Fault("the remaining size is asked for", _CHOICE, "must_include, size)", "must_include, size - len(taking.taken))"),
     Fault(
-        "what was taken already is not offered (aligned)",
+        "what was taken already is not offered",
         _CHOICE,
-        "offered = split.aligned.union(taking.taken)",
-        "offered = split.aligned",
-    ),
-    Fault(
-        "what was taken already is not offered (all)",
-        _CHOICE,
-        "offered = available.union(taking.taken)",
-        "offered = available - frozenset(taking.taken)",
+        "frozenset(free).union(taking.taken)",
+        "frozenset(free).difference(taking.taken)",
     ),
     Fault("must-include is empty", _CHOICE, 'tuple(arrange("DM-94", taking.taken))', "()"),
     Fault(
         "everything free is offered in place of the aligned",
         _CHOICE,
-        "offered = split.aligned.union(taking.taken)",
-        "offered = available.union(taking.taken)",
+        "resource, split.aligned, taking, required)",
+        "resource, available, taking, required)",
     ),
     Fault(
         "preferred devices outside of the aligned are taken",
@@ -122,9 +116,7 @@ FAULTS = (
         "if record is not None and needed != 0:",
         "if state.sources_ready and record is not None and needed != 0:",
     ),
-    Fault(
-        "a running container is checked", _CHOICE, "if not state.sources_ready and (pod.uid", "if False and (pod.uid"
-    ),
+    Fault("a running container is checked", _CHOICE, "if spares and ran_at_start(", "if False and ran_at_start("),
     Fault("health of held devices is not looked at", _CHOICE, "if not have <= healthy:", "if False:"),
     Fault(
         "an error frees what was taken",
@@ -174,15 +166,16 @@ FAULTS = (
     Fault(
         "only healthy devices bring topology",
         _AFFINITY,
-        "return any(device.numa_nodes for device in devices)",
-        "return any(device.numa_nodes for device in devices if device.is_healthy)",
+        "is not None) for device in devices)",
+        "is not None) for device in devices if device.is_healthy)",
     ),
     # -------------------------------------------------------------------------------------- allocation
     Fault(
         "a failed allocation settles the table",
         _ALLOCATION,
-        "    yield from _allocating_limits(context, pod, container)\n    state.reuse",
-        "    try:\n        yield from _allocating_limits(context, pod, container)\n    finally:\n        state.reuse",
+        "    yield from _allocating_limits(context, pod, container)\n    kind =",
+        "    try:\n        yield from _allocating_limits(context, pod, container)\n    finally:\n"
+        "        state.reuse.settle(container.kind, state.books.of_container(pod.uid, container.name))\n    kind =",
     ),
     Fault(
         "a missing endpoint leaves the ids in use",
@@ -211,8 +204,8 @@ FAULTS = (
     Fault(
         "a vanished device is left out of the record",
         _ALLOCATION,
-        "or (NO_NUMA_NODE,):",
-        "or ((NO_NUMA_NODE,) if device else ()):",
+        "or (nowhere,):",
+        "or ((nowhere,) if device else ()):",
     ),
     Fault("a vanished device is not warned of", _ALLOCATION, "        if device is None:\n", "        if False:\n"),
     Fault("the reclaim comes for every resource", _ALLOCATION, "            has_reclaimed = True\n", ""),
@@ -274,8 +267,8 @@ FAULTS = (
     Fault(
         "hints of the pod reclaim nothing",
         _HINTS,
-        "    reclaim(context)\n\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return frozenset().union(",
-        "\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return frozenset().union(",
+        "    reclaim(context)\n\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.books.ids_of_pod",
+        "\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.books.ids_of_pod",
     ),
     # ---------------------------------------------------------------------------------------- merging
     Fault(
@@ -346,8 +339,8 @@ FAULTS = (
     Fault(
         "all containers are judged before any is allocated",
         _SCOPES,
-        "            if scope is Scope.CONTAINER:\n",
-        "            if scope is not Scope.NONE:\n",
+        "            if scope is Scope.CONTAINER:\n                answers",
+        "            if scope is not Scope.NONE:\n                answers",
     ),
     Fault(
         "a refusal is an unexpected error",
@@ -359,8 +352,8 @@ FAULTS = (
     Fault(
         "PreStartContainer is called for a limit of zero",
         _PREPARATION,
-        " or not container.limits[resource].value:",
-        ":",
+        "if not container.limits[resource].value and not",
+        "if False and not",
     ),
     Fault(
         "PreStartContainer is called unasked", _PREPARATION, "or not endpoint.options.pre_start_required:", "or False:"
@@ -377,7 +370,7 @@ FAULTS = (
         '        raise _failed(context, pod, container, f"no devices found allocated in local cache for {whose}")',
         "        return",
     ),
-    Fault("pods that are over are allocated late", _PREPARATION, "if pod.uid in state.active_pods and ", "if "),
+    Fault("pods that are over are allocated late", _PREPARATION, "pod.uid in state.active_pods or not", "True or not"),
     Fault(
         "late allocation takes no turn",
         _PREPARATION,
@@ -437,13 +430,13 @@ FAULTS = (
     # --------------------------------------------------------------------------------- around all these
     Fault(
         "no sidecar runs beside an init container",
-        "predicate.py",
+        "requests.py",
         "beside = dict(running)",
         "beside: dict[str, Fraction] = {}",
     ),
     Fault(
         "a sidecar is over before the apps start",
-        "predicate.py",
+        "requests.py",
         "        if container.kind is ContainerKind.SIDECAR:\n            _add(running, of(container))\n",
         "        if container.kind is ContainerKind.SIDECAR:\n            pass\n",
     ),
@@ -476,7 +469,12 @@ FAULTS = (
     Fault(
         "a pod is active after its admission only", "admission.py", "    context.state.active_pods[pod.uid] = pod\n", ""
     ),
-    Fault("a reclaim that finds nobody counts anew", "reclaim.py", "    if not gone:\n        return\n", ""),
+    Fault(
+        "a reclaim that finds nobody counts anew",
+        "reclaim.py",
+        "<= state.active_pods.keys():\n        return",
+        ">= {0}:\n        return",
+    ),
     Fault(
         "a reclaim does not wait for the sources", "reclaim.py", "    if not state.sources_ready:\n        return\n", ""
     ),
