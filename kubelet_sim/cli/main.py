@@ -20,7 +20,7 @@ from kubelet_sim.cli.fault import fault
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, Commands, complain
 from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
-from kubelet_sim.cli.node import advance, trace
+from kubelet_sim.cli.node import advance
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.plugins import exec_
 from kubelet_sim.cli.podresources import podresources
@@ -29,6 +29,7 @@ from kubelet_sim.cli.recording import replay
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
 from kubelet_sim.cli.standin import plugin
+from kubelet_sim.cli.trace import trace
 from kubelet_sim.cli.versions import versions
 
 PROGRAM = "kubelet-sim"

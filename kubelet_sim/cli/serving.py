@@ -91,8 +91,11 @@ async def _serve(node: Node, line: Callable[[str], None], extras: Extras, stoppi
 
 
 def is_routine(record: Record) -> bool:
-    """Whether it only says that a status round is due, as one is every ten seconds; what comes of it has its own record."""
-    return record.kind == "fact" and record.rules == ("DM-65",)
+    """Whether it only says what happens again and again: a status round is due, an agent asked for pod resources.
+
+    What comes of it, if anything does, has its own record.
+    """
+    return (record.kind, record.rules) in {("fact", ("DM-65",)), ("rpc", ("PR-4",))}
 
 
 def stop_signals() -> asyncio.Event:

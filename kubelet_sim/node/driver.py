@@ -30,7 +30,7 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
-from kubelet_sim.core.walks import AdmissionAsked, Asked
+from kubelet_sim.core.walks import AdmissionAsked, Asked, RegisterAsked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID, DeviceID
@@ -54,6 +54,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
 
+_CALLS = (
+    CallAllocate,
+    CallGetDevicePluginOptions,
+    CallGetPreferredAllocation,
+    CallPreStartContainer,
+    RegisterAsked,
+)
 SPENT_LINKS = 100
 """How many connections that nothing leads to any more are kept open, and for looking."""
 
@@ -74,13 +81,26 @@ class World:
 
 @frozen
 class Came:
-    """What came of an effect, for those who record it."""
+    """What came of an effect, or of a whole walk, for those who record it."""
 
-    effect: object
+    asked: object
+    """The effect, or what the walk was begun with."""
     answer: object
     """What it was answered with, or the failure."""
     took_s: float
     """On the node's clock."""
+
+    @property
+    def status(self) -> str:
+        """How the call ended, as gRPC's code under the kubelet's name; empty for what is no call. Rules: DM-29"""
+        if not isinstance(self.asked, _CALLS):
+            return ""
+        match self.answer:
+            case RpcFailed(code=code):
+                return code
+            case PluginFault():
+                return "Unknown"
+        return "OK"
 
 
 @frozen
@@ -152,21 +172,21 @@ class Driver:
             in_turn: whether it waits for all earlier admissions, as admissions do (DM-74).
         """
         self._walks += 1
-        number, tell = self._walks, self._world.transcript.record
+        number, tell, now = self._walks, self._world.transcript.record, self._world.clock.now
         async with AsyncExitStack() as held:
             if in_turn:
                 await self._take_turn(held)
-            walk, begun_at_s = self._manager.begin(asked), self._world.clock.now()
+            walk, begun_at_s = self._manager.begin(asked), now()
             tell("walk", asked, walk=number)
             try:
                 result = await self._advanced(walk, _Run(number, caller or Caller(), held))
             except (PluginFault, CheckpointNotWritten) as failure:
-                tell("end", failure, walk=number)
+                tell("end", Came(asked, failure, now() - begun_at_s), walk=number)
                 raise
             else:
-                tell("end", result, walk=number)
+                tell("end", Came(asked, result, now() - begun_at_s), walk=number)
                 if isinstance(asked, AdmissionAsked):
-                    self.observed.admitted(self._world.clock.now() - begun_at_s)
+                    self.observed.admitted(now() - begun_at_s)
                 return result
             finally:
                 walk.close()

@@ -45,7 +45,7 @@ from kubelet_sim.node.kubelet_start import deprecate_directory, restored_checkpo
 from kubelet_sim.node.observations import Observations, reason_to_count
 from kubelet_sim.node.ports import RegistrationServers
 from kubelet_sim.profiles import V1_36, Profile
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import Level, Rpc
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -303,7 +303,9 @@ class Kubelet:
         return self._driver.own(work)
 
     def _malformed(self, cause: str) -> None:
-        self._note(f"Register refused: the message cannot be decoded: {cause}", "DM-29", Level.WARNING)
+        text = f"Register refused: the message cannot be decoded: {cause}"
+        rpc = Rpc("/v1beta1.Registration/Register", None, None, "Internal", 0.0)
+        self._world.transcript.add("rpc", "kubelet", text, rules=("DM-29",), level=Level.WARNING, payload=rpc)
 
     def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
         self._world.transcript.add("node", "kubelet", text, rules=(rule,), level=level)

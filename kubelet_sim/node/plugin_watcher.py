@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 
-from attrs import frozen
+from attrs import asdict, evolve, frozen
 
 from kubelet_sim.errors import PluginNotValid, RegistrationRefused, RpcFailed, TransportError
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, GET_INFO_TIMEOUT_S, NOTIFY_TIMEOUT_S, PluginInfo
@@ -20,7 +20,7 @@ from kubelet_sim.node.ports import Clock, RegistryCalls, RegistryConnection
 from kubelet_sim.node.registry_files import RegistryFiles, Sightings, make_registry
 from kubelet_sim.node.registry_plan import Deregister, Register, RegistryPlan, Step
 from kubelet_sim.profiles import Profile
-from kubelet_sim.transcript import Level, Transcript
+from kubelet_sim.transcript import Json, Level, Rpc, Transcript
 
 T = TypeVar("T")
 
@@ -177,20 +177,23 @@ class PluginWatcher:
 
     async def _asked(self, connection: RegistryConnection, path: str) -> PluginInfo | None:
         """What the plugin is; `None`, and a warning, if it cannot be asked: it is not told either. Rules: DM-148"""
-        shown = _shown(path)
+        shown, begun_at_s = _shown(path), self._clock.now()
         try:
             await with_timeout(self._clock, connection.ready(), DIAL_TIMEOUT_S)
+            begun_at_s = self._clock.now()
             info = await self._within(connection.get_info(), GET_INFO_TIMEOUT_S)
         except TimeoutError:
             text = f"nobody serves on socket {shown}, for {DIAL_TIMEOUT_S:g} s now; it is tried again"
             self._warn(SUBJECT, text, "DM-148")
             return None
         except RpcFailed as failure:
-            self._warn(SUBJECT, f"GetInfo at socket {shown}: {failure}; it is tried again", "DM-148")
+            text, rpc = f"GetInfo at socket {shown}: {failure}; it is tried again", self._rpc("GetInfo", {}, begun_at_s)
+            self._warn(SUBJECT, text, "DM-148", evolve(rpc, status=failure.code))
             return None
         versions = ", ".join(info.supported_versions)
         text = f"GetInfo at socket {shown}: type {info.type}, endpoint {info.endpoint or '(none)'}, versions {versions}"
-        self._say(info.name or SUBJECT, text, "DM-148")
+        rpc = evolve(self._rpc("GetInfo", {}, begun_at_s), answer=asdict(info))
+        self._say(info.name or SUBJECT, text, "DM-148", rpc)
         return info
 
     async def _came_to_an_end(
@@ -227,13 +230,21 @@ class PluginWatcher:
         """Whether the plugin took the notice of success, or of what went wrong. Rules: DM-151"""
         self._hold_time()
         what = f"NotifyRegistrationStatus at socket {shown}: {error or 'registered'}"
+        begun_at_s, request = self._clock.now(), {"plugin_registered": not error, "error": error}
         try:
             await self._within(connection.notify(registered=not error, error=error), NOTIFY_TIMEOUT_S)
         except RpcFailed as failure:
-            self._warn(info.name or SUBJECT, f"{what}: {failure}", "DM-151")
+            rpc = evolve(self._rpc("NotifyRegistrationStatus", request, begun_at_s), status=failure.code)
+            self._warn(info.name or SUBJECT, f"{what}: {failure}", "DM-151", rpc)
             return False
-        self._say(info.name or SUBJECT, what, "DM-151")
+        rpc = evolve(self._rpc("NotifyRegistrationStatus", request, begun_at_s), answer={})
+        self._say(info.name or SUBJECT, what, "DM-151", rpc)
         return True
+
+    def _rpc(self, name: str, request: Json, begun_at_s: float) -> Rpc:
+        """A call that has just ended well, without an answer."""
+        method = f"/pluginregistration.Registration/{name}"
+        return Rpc(method, request, None, "OK", self._clock.now() - begun_at_s)
 
     async def _within(self, answer: Awaitable[T], seconds: float) -> T:
         try:
@@ -256,11 +267,12 @@ class PluginWatcher:
             await asyncio.wait(waiting, timeout=max(waiting.values()) - loop.time())
             await settle()
 
-    def _say(self, subject: str, text: str, rules: str) -> None:
-        self._setup.transcript.add("node", subject, text, rules=tuple(rules.split()))
+    def _say(self, subject: str, text: str, rules: str, rpc: Rpc | None = None, level: Level = Level.INFO) -> None:
+        kind, ids = "node" if rpc is None else "rpc", tuple(rules.split())
+        self._setup.transcript.add(kind, subject, text, rules=ids, level=level, payload=rpc)
 
-    def _warn(self, subject: str, text: str, rules: str) -> None:
-        self._setup.transcript.add("node", subject, text, rules=tuple(rules.split()), level=Level.WARNING)
+    def _warn(self, subject: str, text: str, rules: str, rpc: Rpc | None = None) -> None:
+        self._say(subject, text, rules, rpc, Level.WARNING)
 
 
 def _shown(path: str) -> str:

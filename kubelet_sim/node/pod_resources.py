@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kubelet_sim.core.cpu_provider import CpuBooks
@@ -14,7 +14,7 @@ from kubelet_sim.node.hooks import HookedOrder, Hooks
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.pods import PodTable
 from kubelet_sim.node.surroundings import Surroundings
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import Json, Level, Rpc
 from kubelet_sim.wire.pod_resources_server import PodResourcesServer
 
 
@@ -111,8 +111,16 @@ class PodResourcesApi:
             count=self._kubelet.observed.count_pod_resources,
             rejected=self._say_rejected,
             called=self._hooks.pod_resources_called,
+            seen=self._say_called,
         )
 
     def _say_rejected(self) -> None:
         text = "a pod resources call is refused: the bucket of its rate limit, filled by the node's clock, is empty"
         self._transcript.add("node", "kubelet", text, rules=("PR-6",), level=Level.WARNING)
+
+    def _say_called(self, method: str, status: str, took_s: float, values: Callable[[], tuple[Json, Json]]) -> None:
+        """A call and how it ended; what was asked and answered is for recorders. Rules: PR-4"""
+        transcript = self._transcript
+        service, _, name = method.removeprefix("/").rpartition("/")
+        rpc = Rpc(method, *values(), status, took_s) if transcript.is_recorded else None
+        transcript.add("rpc", "pod resources", f"{name} of {service}: {status}", rules=("PR-4",), payload=rpc)

@@ -44,7 +44,7 @@ class Record:
     at_s: float
     """The node's clock, in seconds since the node started."""
     kind: str
-    """`fact`, `effect`, `answer`, `decision`, `fault` or `node`."""
+    """`fact`, `effect`, `answer`, `decision`, `rpc` (a call that belongs to no walk), `fault` or `node`."""
     subject: str
     text: str
     rules: tuple[str, ...] = ()
@@ -54,3 +54,18 @@ class Record:
     incarnation: int = 1
     """Which kubelet process of this node, counted from 1."""
     details: Mapping[str, Json] = field(default=_NO_DETAILS, hash=False)
+
+
+@frozen
+class Rpc:
+    """A call that the core has no part in, for recorders: of the plugin watcher, of the pod resources API."""
+
+    method: str
+    """As it is called: `/pluginregistration.Registration/GetInfo`."""
+    request: Json = field(hash=False)
+    answer: Json = field(hash=False)
+    """Both under the names of the protos; `None`: there is none."""
+    status: str
+    """gRPC's code, as the kubelet's library names it."""
+    took_s: float
+    """On the node's clock."""

@@ -41,6 +41,11 @@ class Transcript:
         self.walk: int | None = None
         """The walk that is being advanced right now; decisions are stamped with it."""
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether anybody gets the values behind the records."""
+        return bool(self._recorders)
+
     def __iter__(self) -> Iterator[Record]:
         return iter(tuple(self._records))
 

@@ -11,8 +11,10 @@ import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from attrs import frozen
+from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from kubelet_sim.errors import RpcFailed, TransportError
@@ -41,6 +43,20 @@ Count = Callable[[str, str], None]
 """Told the name of a counter, without the prefix `kubelet_`, and the API version whenever it goes up. Rules: PR-32"""
 
 
+class Seen(Protocol):
+    """Is told of every call when it is answered."""
+
+    def __call__(self, method: str, status: str, took_s: float, values: Callable[[], tuple[Any, Any]]) -> None:
+        """Take note of it.
+
+        Args:
+            method: as it was called: `/v1.PodResourcesLister/List`.
+            status: gRPC's code, as the kubelet's library names it.
+            took_s: on the clock of the rate limit.
+            values: makes JSON of request and answer, `None` for one that there is not: that takes time.
+        """
+
+
 class PodResourcesProvider(Protocol):
     """Who knows the pods and what they hold."""
 
@@ -64,6 +80,7 @@ class PodResourcesServer:
         count: told of every counter that goes up.
         rejected: told of every call that the rate limit refused.
         called: awaited with the method of every call before it is looked at; may refuse it with `RpcFailed`.
+        seen: told of every call.
 
     Rules: PR-1, PR-4, PR-5, PR-6
     """
@@ -77,8 +94,10 @@ class PodResourcesServer:
         count: Count = lambda _name, _version: None,
         rejected: Callable[[], None] = lambda: None,
         called: Called | None = None,
+        seen: Seen = lambda method, status, took_s, values: None,  # noqa: ARG005 - nobody is told
     ) -> None:
-        self._methods = _Methods(_Services(provider, profile, count), _Limit(profile, now, rejected), called)
+        watched = _Watched(now, called, seen)
+        self._methods = _Methods(_Services(provider, profile, count), _Limit(profile, now, rejected), watched)
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -193,13 +212,22 @@ class _Limit:
             raise RpcFailed("ResourceExhausted", "rejected by rate limit")
 
 
+@frozen
+class _Watched:
+    """Who hears of calls: before, and after."""
+
+    now: Callable[[], float]
+    called: Called | None
+    seen: Seen
+
+
 class _Methods(grpc.GenericRpcHandler):
     """Finds the method; a request is decoded before it takes a token, as the kubelet's library does it."""
 
-    def __init__(self, services: _Services, limit: _Limit, called: Called | None) -> None:
+    def __init__(self, services: _Services, limit: _Limit, watched: _Watched) -> None:
         self._services = services
         self._limit = limit
-        self._called = called
+        self._watched = watched
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         service, _, method = handler_call_details.method.removeprefix("/").rpartition("/")
@@ -209,21 +237,36 @@ class _Methods(grpc.GenericRpcHandler):
         if method not in methods:
             return unknown_method(service, method)
         request_type, answer = methods[method]
+        watched = self._watched
 
         async def handle(data: bytes, context: _Context) -> bytes:
+            begun_at_s, request, given, code = watched.now(), None, None, "Canceled"
             try:
-                request = parse(request_type, data)
-            except ValueError as error:
-                await context.abort(grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}")
-            try:
-                if self._called is not None:
-                    await self._called(method)
+                request = _parsed(request_type, data)
+                if watched.called is not None:
+                    await watched.called(method)
                 self._limit.check()
-                return (await answer(request)).SerializeToString()
+                given, code = await answer(request), "OK"
             except RpcFailed as failure:
+                code = failure.code
                 await context.abort(status_code(failure.code), failure.description)
+            finally:
+                asked, came, took_s = request, given, watched.now() - begun_at_s
+                watched.seen(handler_call_details.method, code, took_s, lambda: (_json(asked), _json(came)))
+            return given.SerializeToString()
 
         return grpc.unary_unary_rpc_method_handler(handle)
+
+
+def _parsed(request_type: type[Message], data: bytes) -> Message:
+    try:
+        return parse(request_type, data)
+    except ValueError as error:
+        raise RpcFailed("Internal", f"grpc: error unmarshalling request: {error}") from error
+
+
+def _json(message: Message | None) -> Any:
+    return None if message is None else json_format.MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _make_room(path: Path) -> None:

@@ -45,11 +45,12 @@ _ANSWERS: tuple[type, ...] = (
     NodeObject,
     NodeStatusRound,
 )
-_NAMED: dict[str, type] = {each.__name__: each for each in _ANSWERS}
-_TYPES: Mapping[str, type] = MappingProxyType(
-    _subclasses(facts.Fact) | _subclasses(effects.Effect) | _subclasses(walks.Asked) | _NAMED
-)
-_FAILURES: Mapping[str, type] = MappingProxyType(_subclasses(PluginFault) | _subclasses(CheckpointError))
+FACTS: Mapping[str, type] = MappingProxyType(_subclasses(facts.Fact))
+EFFECTS: Mapping[str, type] = MappingProxyType(_subclasses(effects.Effect))
+ASKED: Mapping[str, type] = MappingProxyType(_subclasses(walks.Asked))
+ANSWERS: Mapping[str, type] = MappingProxyType({each.__name__: each for each in _ANSWERS})
+_TYPES: Mapping[str, type] = MappingProxyType({**FACTS, **EFFECTS, **ASKED, **ANSWERS})
+FAILURES: Mapping[str, type] = MappingProxyType(_subclasses(PluginFault) | _subclasses(CheckpointError))
 
 
 def _converter() -> Converter:
@@ -112,7 +113,7 @@ def decode(value: Json) -> Any:
 
 
 def _failure_to_json(failure: Any) -> Json:
-    if type(failure).__name__ not in _FAILURES:  # nothing that a walk could be told of, and come back
+    if type(failure).__name__ not in FAILURES:  # nothing that a walk could be told of, and come back
         return {"error": type(failure).__name__, "text": str(failure)}
     names = list(inspect.signature(type(failure)).parameters)
     return {"error": type(failure).__name__, **{name: getattr(failure, name) for name in names}}
@@ -120,7 +121,7 @@ def _failure_to_json(failure: Any) -> Json:
 
 def _failure(value: Mapping[str, Json]) -> KubeletSimError:
     given = dict(value)
-    type_ = _FAILURES.get(given.pop("error", ""))
+    type_ = FAILURES.get(given.pop("error", ""))
     if type_ is None:
         raise UsageError(f"there is no failure {value.get('error')!r} in a transcript of this version")
     try:

@@ -22,6 +22,8 @@ _MEMBERS: dict[str, type | tuple[type, ...]] = {
     "walk": int,
     "process": int,
     "details": dict,
+    "took_s": (int, float),
+    "status": str,
 }
 
 
@@ -37,6 +39,8 @@ class Line:
     has_value: bool = False
     took_s: float | None = None
     """How long the answer took, on the node's clock."""
+    status: str = ""
+    """How the call ended, if it is one: gRPC's code."""
 
 
 def read_header(lines: Iterator[str]) -> Header:
@@ -56,13 +60,14 @@ def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     number, pending = 1, None
     for number, text in enumerate(lines, start=2):
         if pending is not None:
-            yield _line(number - 1, pending)
+            yield read_line(number - 1, pending)
         pending = text
     if pending is not None and (pending.endswith("\n") or _is_whole(pending)):
-        yield _line(number, pending)
+        yield read_line(number, pending)
 
 
-def _line(number: int, text: str) -> Line:
+def read_line(number: int, text: str) -> Line:
+    """One record after the header; `number` is its line in the file. Raises `UsageError`."""
     value = _object(number, text)
     for name, type_ in _MEMBERS.items():
         if name in value and not isinstance(value[name], type_):
@@ -85,7 +90,7 @@ def _line(number: int, text: str) -> Line:
         value.get("process", 1),
         value.get("details", {}),
     )
-    return Line(number, record, value.get("value"), "value" in value, value.get("took_s"))
+    return Line(number, record, value.get("value"), "value" in value, value.get("took_s"), value.get("status", ""))
 
 
 def _object(number: int, text: str) -> dict[str, Json]:

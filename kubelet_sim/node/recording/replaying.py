@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.core.state import State
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.node.recording.codec import decode, encode
 from kubelet_sim.node.recording.header import Header
@@ -47,7 +48,15 @@ class Replayed:
     """In the order of the file. After the first one, others may follow from it."""
 
 
-def replay(lines: Iterable[str]) -> Replayed:
+Observer = Callable[[Line, State | None], None]
+"""Is told of every record, and of the tables of today's core when it has taken the record in: `None`, there is none yet."""
+
+
+def _nobody(_line: Line, _state: State | None) -> None:
+    return
+
+
+def replay(lines: Iterable[str], observer: Observer = _nobody) -> Replayed:
     """Replay a file. Raises `UsageError` for what is no transcript, or one without the values behind its records."""
     text = iter(lines)
     header = read_header(text)
@@ -56,6 +65,7 @@ def replay(lines: Iterable[str]) -> Replayed:
     run = _Replay(header, RecordedOrder(picks))
     for line in records:
         run.take(line)
+        observer(line, run.state)
     return Replayed(run.processes, run.facts, run.walks, tuple(run.differences))
 
 
@@ -170,6 +180,11 @@ class _Replay:
 
     def _differs(self, line: Line, what: str, recorded: Json, today: Json) -> None:
         self.differences.append(Difference(line.number, what, recorded, today))
+
+    @property
+    def state(self) -> State | None:
+        """The tables of the core, for looking."""
+        return None if self._manager is None else self._manager.state
 
     @property
     def _core(self) -> DeviceManager:

@@ -12,7 +12,7 @@ from kubelet_sim.node.driver import Came
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.codec import encode
 from kubelet_sim.node.recording.header import header_of, header_to_json
-from kubelet_sim.transcript import Json, Level, Record, Transcript
+from kubelet_sim.transcript import Json, Level, Record, Rpc, Transcript
 
 _TO_LINE = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -38,10 +38,15 @@ def record_to_json(record: Record, payload: object) -> Json:
     }
     told = {name: value for name, value in whole.items() if value or name == "at_s"}
     match payload:
-        case None if record.kind != "end":
+        case None:
             pass
         case Came(_, answer, took_s):
             told |= {"value": encode(answer), "took_s": took_s}
+            if payload.status:
+                told["status"] = payload.status
+        case Rpc(method, request, answer, status, took_s):
+            value = {"type": "Rpc", "method": method, "request": request, "answer": answer}
+            told |= {"value": value, "took_s": took_s, "status": status}
         case _:
             told["value"] = encode(payload)
     return told

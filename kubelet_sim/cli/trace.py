@@ -1,0 +1,174 @@
+"""The command `trace`: what has happened, on a running node or in a transcript file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.lines import record_line
+from kubelet_sim.cli.options import common, connected, parse_duration
+from kubelet_sim.cli.render import plain
+from kubelet_sim.cli.text import escape_terminal
+
+if TYPE_CHECKING:
+    from kubelet_sim.cli.tracing.criteria import Picker
+    from kubelet_sim.cli.tracing.moves import Move
+    from kubelet_sim.node.recording.reading import Line
+
+_KINDS = ("fact", "effect", "answer", "decision", "rpc", "fault", "node", "process", "applied", "walk", "end", "pick")
+_COLOURS = {"decision": "cyan", "fact": "green", "effect": "blue", "answer": "magenta", "rpc": "blue", "fault": "red"}
+
+
+def _to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens: until the node ends, or Ctrl-C with FILE.")
+@click.option(
+    "--about", default="", metavar="SUBJECT", help="A resource, NAMESPACE/NAME of a pod, …: all it takes part in."
+)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind; may be repeated.")
+@click.option("--rule", default="", metavar="ID", help="Only what follows this rule of the kubelet, such as DM-90.")
+@click.option("--warnings", is_flag=True, help="Only warnings.")
+@click.option(
+    "--since", metavar="TIME", callback=_to_seconds, help="Not before this time on the node's clock, as 10s, 5m."
+)
+@click.option("--until", metavar="TIME", callback=_to_seconds, help="Not after this time on the node's clock.")
+@click.option("--diagram", type=click.Choice(["mermaid", "ascii"]), help="Draw a sequence diagram.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OUT",
+    help="Write a page for a browser: one file that needs no network.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="The form of the output.",
+)
+@common
+def trace(
+    *,
+    file: Path | None,
+    follow: bool,
+    diagram: str | None,
+    html: Path | None,
+    output: str,
+    root: Path | None,
+    **criteria: Any,
+) -> None:
+    """Show what has happened on the node, or in the transcript FILE, oldest first.
+
+    A line has the time on the node's clock, what kind of thing it is (fact, effect, answer, decision, rpc, fault, node), what it
+    is about, what happened, and the rules of the kubelet it follows. With `-o json`, every line is one JSON object.
+
+    A diagram and a page say most of a FILE, where the values behind the records are: requests and answers, and what the
+    device manager's tables held before and after each record.
+
+    \b
+    Examples: kubelet-sim trace -f
+              kubelet-sim trace transcript.jsonl --about default/training
+              kubelet-sim trace transcript.jsonl --html transcript.html
+    """  # noqa: D301
+    from kubelet_sim.cli.tracing.source import lines_of_file, lines_of_node
+
+    if sum((diagram is not None, html is not None, follow)) > 1:
+        raise click.UsageError("one of --follow, --diagram and --html")
+    if output == "json" and (diagram or html):
+        raise click.UsageError("-o json is for lines, not for --diagram or --html")
+    picker = _picker(criteria, takes_all=diagram is not None or html is not None)
+    if html is not None:
+        _write_page(html, file, root, picker)
+        return
+    with ExitStack() as at_the_end:
+        if file is not None:
+            lines = lines_of_file(file, follow=follow)
+        else:
+            lines = lines_of_node(at_the_end.enter_context(connected(root)).trace(follow=follow))
+        picked = _picked(lines, picker, at_once=follow)
+        if diagram is not None:
+            click.echo(_diagram([move for _, move in picked if move is not None], diagram))
+            return
+        for line, move in picked:
+            click.echo(_as_json(line) if output == "json" else _as_text(line, move))
+
+
+def _picker(given: dict[str, Any], *, takes_all: bool) -> Picker:
+    from kubelet_sim.cli.tracing.criteria import Criteria, Picker
+
+    kinds = frozenset(given["kinds"])
+    criteria = Criteria(given["about"], kinds, given["rule"], given["warnings"], given["since"], given["until"])
+    return Picker(criteria, takes_all=takes_all)
+
+
+def _picked(lines: Iterable[Line], picker: Picker, *, at_once: bool) -> Iterator[tuple[Line, Move | None]]:
+    """A walk is about a subject from its beginning, unless the lines are wanted as they come."""
+    from kubelet_sim.cli.tracing.moves import Moves
+
+    if not at_once and picker.criteria.about:
+        lines = list(lines)
+        for line in lines:
+            picker.learn(line.record)
+    made = Moves()
+    moved = ((line, made.of(line)) for line in lines)
+    return ((line, move) for line, move in moved if picker.takes(line.record))
+
+
+def _diagram(moves: list[Move], form: str) -> str:
+    from kubelet_sim.cli.tracing.diagram import ascii_diagram, mermaid
+
+    return mermaid(moves) if form == "mermaid" else ascii_diagram(moves, shutil.get_terminal_size((100, 24)).columns)
+
+
+def _as_text(line: Line, move: Move | None) -> str:
+    from attrs import evolve
+
+    from kubelet_sim.transcript import Level
+
+    record = line.record
+    if not record.number:  # asked for by its kind: it has no words of its own
+        record = move.record if move is not None else evolve(record, text=json.dumps(line.value))
+    text = record_line(record) + (f"  ({line.took_s:g} s)" if line.took_s else "")
+    if not sys.stdout.isatty():
+        return text
+    if record.level is Level.WARNING:
+        return click.style(text, fg="yellow")
+    return click.style(text[:10], dim=True) + click.style(text[10:22], fg=_COLOURS.get(record.kind)) + text[22:]
+
+
+def _as_json(line: Line) -> str:
+    more: dict[str, Any] = {"value": line.value} if line.has_value else {}
+    if line.took_s is not None:
+        more["took_s"] = line.took_s
+    if line.status:
+        more["status"] = line.status
+    return json.dumps(plain(line.record) | {"level": line.record.level.value} | more)
+
+
+def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:
+    """A file of its own, written as a whole or not at all."""
+    from kubelet_sim.cli.tracing.page import page_of_file, page_of_node
+    from kubelet_sim.scenario.recorder import write_atomically
+
+    if file is not None:
+        text = page_of_file(file, picker)
+    else:
+        with connected(root) as node:
+            text = page_of_node(node.trace(follow=False), picker)
+    write_atomically(target, text)
+    click.echo(f"{escape_terminal(str(target))}: written, for a browser")
