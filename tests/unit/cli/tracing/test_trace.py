@@ -37,7 +37,7 @@ def page(story: Path) -> Path:
 
 def trace(*arguments: object) -> str:
     """The command's output; it has to work."""
-    done = CliRunner().invoke(cli, ["trace", *map(str, arguments)])
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(cli, ["trace", *map(str, arguments)])
     assert done.exit_code == 0, done.output
     return done.output
 
