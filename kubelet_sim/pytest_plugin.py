@@ -6,13 +6,17 @@
 
 Each layer can be overridden alone: `kubelet_sim_config` holds the choices, `make_kubelet` starts nodes and stops them,
 `kubelet` is a fresh one. Nothing of kubelet-sim is imported before a fixture is used.
+
+The report of a test that fails shows the last records of its nodes. With `--kubelet-sim-transcripts=DIR`, or that ini value
+`kubelet_sim_transcripts`, their whole transcripts are kept there.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +30,44 @@ if TYPE_CHECKING:
 
     MakeKubelet = Callable[..., SyncNode]
     MakeFakePlugin = Callable[..., FakePlugin]
+
+
+_NODES: pytest.StashKey[list[SyncNode]] = pytest.StashKey()
+_FAILED: pytest.StashKey[bool] = pytest.StashKey()
+_SHOWN = 30
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where transcripts of failing tests go."""
+    what = "keep the transcripts of kubelet-sim's nodes there, of tests that fail"
+    parser.getgroup("kubelet-sim").addoption("--kubelet-sim-transcripts", metavar="DIR", help=what)
+    parser.addini("kubelet_sim_transcripts", f"DIR: {what}", default="")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of each node's transcript in the report of a test that failed."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    if report.failed and report.when == "call":
+        nodes: list[SyncNode] = item.stash.setdefault(_NODES, [])
+        for number, node in enumerate(nodes, start=1):
+            if node.is_started and (text := _last_records(node)):
+                report.sections.append((f"transcript of kubelet-sim node {number}, the last records", text))
+    return report
+
+
+def _last_records(node: SyncNode) -> str:
+    from kubelet_sim.manifests.errors import one_line
+
+    shown = node.records()[-_SHOWN:]
+    lines = (
+        f"{each.at_s:10.3f}  {each.kind:<8}  {one_line(each.subject)}: {one_line(each.text, 300)}"
+        + (f"  [{', '.join(each.rules)}]" if each.rules else "")
+        for each in shown
+    )
+    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -46,7 +88,7 @@ def kubelet_sim_config() -> dict[str, Any]:
 
 
 @pytest.fixture
-def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
+def make_kubelet(kubelet_sim_config: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[MakeKubelet]:
     """Start nodes: `make_kubelet(clock=…, root=…, **choices)`; each is stopped when the test ends.
 
     Without a root, a node gets a folder of its own with a path short enough for sockets; it is removed at the end.
@@ -57,6 +99,8 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
     from kubelet_sim.node.sync import SyncNode
     from kubelet_sim.profiles import V1_36, profile_of, with_gates
 
+    item: pytest.Item = request.node
+    nodes = item.stash.setdefault(_NODES, [])
     with ExitStack() as stack:
 
         def make(
@@ -71,8 +115,12 @@ def make_kubelet(kubelet_sim_config: dict[str, Any]) -> Iterator[MakeKubelet]:
                 pytest.fail(f"{', '.join(unknown)}: no choice for a node; there are: {', '.join(known)}", pytrace=False)
             if "root" not in chosen:
                 chosen["root"] = _short_folder(stack)
-            node = SyncNode(NodeConfig(**chosen), clock=clock, calls=calls, order=order, store=store)
-            return stack.enter_context(node)
+            path = _transcript_path(item, len(nodes) + 1)
+            if path is not None:
+                stack.callback(_drop_unless_failed, item, path)
+            ports = {"clock": clock, "calls": calls, "order": order, "store": store}
+            nodes.append(SyncNode(NodeConfig(**chosen), **ports, transcript=path))
+            return stack.enter_context(nodes[-1])
 
         yield make
 
@@ -99,6 +147,22 @@ def fake_plugin(kubelet: SyncNode) -> Iterator[MakeFakePlugin]:
             return plugin
 
         yield make
+
+
+def _transcript_path(item: pytest.Item, number: int) -> Path | None:
+    """Where the transcript of a test's node goes, if anywhere."""
+    given = item.config.getoption("--kubelet-sim-transcripts") or item.config.getini("kubelet_sim_transcripts")
+    if not given:
+        return None
+    folder = item.config.rootpath / str(given)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid)[-150:].strip("-.")
+    return folder / f"{name}.{number}.jsonl"
+
+
+def _drop_unless_failed(item: pytest.Item, path: Path) -> None:
+    if not item.stash.get(_FAILED, False):
+        path.unlink(missing_ok=True)
 
 
 def _short_folder(stack: ExitStack) -> Path:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -24,6 +26,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
+from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.transcript import Record
 
 T = TypeVar("T")
@@ -119,8 +122,11 @@ class SyncNode:
         calls: PluginCalls | None = None,
         order: Order | None = None,
         store: CheckpointStore | None = None,
+        transcript: Path | None = None,
     ) -> None:
         self.config = config
+        self._transcript = transcript
+        self._at_the_end = ExitStack()
         self._ports = {"clock": clock, "calls": calls, "order": order, "store": store}
         self._loop: _BackgroundLoop | None = None
         self._node: Node | None = None
@@ -288,6 +294,7 @@ class SyncNode:
 
     async def _started(self) -> Node:
         node = Node(self.config, **self._ports)  # type: ignore[arg-type]  # the very arguments of our own __init__
+        self._at_the_end.enter_context(recorded(node, self._transcript))
         await node.start()
         return node
 
@@ -305,5 +312,6 @@ class SyncNode:
 
     def _release(self) -> None:
         loop, self._loop, self._node = self._loop, None, None
+        self._at_the_end.close()
         if loop is not None:
             _SHARED.release(loop)

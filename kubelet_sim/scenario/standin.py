@@ -87,10 +87,19 @@ class StandIn:
         directory: the device-plugin directory, which need not be there yet.
         say: takes each line for people; foreign text in it is not escaped.
         unhealthy_file: names devices that are unhealthy, one a line; may come, change and go at any time.
+        plugin: does it in place of the script.
     """
 
-    def __init__(self, script: Script, directory: Path, say: Say, *, unhealthy_file: Path | None = None) -> None:
-        self._plugin = _Talking(script, directory, say)
+    def __init__(
+        self,
+        script: Script,
+        directory: Path,
+        say: Say,
+        *,
+        unhealthy_file: Path | None = None,
+        plugin: ScriptedPlugin | None = None,
+    ) -> None:
+        self._plugin = plugin or _Talking(script, directory, say)
         self._devices = script.devices
         self._kubelet_socket = directory / SOCKET_NAME
         self._say = say

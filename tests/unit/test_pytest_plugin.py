@@ -100,3 +100,35 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['attrs']")  # pytest itself may bring attrs
+
+
+FAILS = """
+def test_bad(kubelet, fake_plugin):
+    fake_plugin("example.com/dev", devices=["\\x1b[31m"])
+    assert False
+
+
+def test_good(kubelet):
+    pass
+"""
+
+
+def test_a_failing_test_shows_and_keeps_its_transcript(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last records are a section of the report; the file stays for a test that failed, and for no other."""
+    pytester.makepyfile(FAILS)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")
+    done = pytester.runpytest_subprocess(*by_module, "--kubelet-sim-transcripts=kept")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(
+        ["*transcript of kubelet-sim node 1*", "*fact*example.com/dev: client 1 sent a list of 1*"]
+    )
+    assert "\x1b[31m" not in done.stdout.str()
+    (kept,) = (pytester.path / "kept").iterdir()
+    assert kept.name.endswith("test_bad.1.jsonl")
+    from kubelet_sim.node.recording.replaying import replay
+
+    with kept.open() as lines:
+        assert replay(lines).differences == ()
