@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.checks import listing, names, options, registration, scale, security, topology
+from kubelet_sim.conformance.checks import (
+    health,
+    lifecycle,
+    listing,
+    names,
+    options,
+    registration,
+    restart,
+    scale,
+    security,
+    shutdown,
+    topology,
+)
 
-__all__ = ["listing", "names", "options", "registration", "scale", "security", "topology"]
+__all__ = [
+    "health",
+    "lifecycle",
+    "listing",
+    "names",
+    "options",
+    "registration",
+    "restart",
+    "scale",
+    "security",
+    "shutdown",
+    "topology",
+]

@@ -1,0 +1,489 @@
+"""Checks of the group Restart and recovery: the kubelet goes and comes back, in every way that it can, and so do plugins.
+
+A restart removes every socket in the directory, cuts every connection and makes a new `kubelet.sock`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.checks.lifecycle import stopped
+from kubelet_sim.conformance.probe import accepts
+from kubelet_sim.errors import RpcFailed
+from kubelet_sim.model.admission import Admitted
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.life import Comeback
+from kubelet_sim.model.pod import Container, Pod
+from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.response import ContainerResponse
+from kubelet_sim.profiles import ClientKey
+
+GROUP = Group.RESTART
+BACK_WITHIN_S, BACK_SOON_S = 60.0, 10.0
+TIMES = 5
+DELAY_S = 30.0
+LOOK_AGAIN_S = 0.005
+LISTENS_WITHIN_S = 10.0
+OVERLAP_S = 5.0
+_LOST = "all devices of the node are unhealthy, and every pod that asks for one is rejected, until somebody restarts the plugin."
+
+
+async def comes_back(bench: Bench, since_s: float, what: str, level: Level = Level.ERROR) -> bool:
+    """Report a plugin that is not registered and listed again within 60 s of that moment."""
+    recovery = await bench.recovered(since_s, BACK_WITHIN_S)
+    if recovery.took_s is None:
+        ended = "" if recovery.exit_code is None else f"; it ended with {recovery.exit_code}"
+        bench.find(level, f"{what} the plugin had not registered and listed again within {BACK_WITHIN_S:g} s{ended}")
+        return False
+    if recovery.took_s > BACK_SOON_S:
+        bench.note(f"slow: the plugin took {recovery.took_s:.0f} s to come back")
+    return True
+
+
+@check(
+    "restart-reregister",
+    GROUP,
+    "After each of five restarts of the kubelet the plugin registers again",
+    level=Level.ERROR,
+    what="The kubelet is restarted five times; each time every resource has to be registered and listed within 60 s.",
+    why=f"Kubelets restart at every update. Without a new registration {_LOST}",
+    fix="Watch the directory for a new kubelet.sock, or look whether your own socket is gone; then serve and register anew.",
+    source="the documentation of device plugins; public reports",
+    rules="DM-16 DM-17 DM-19",
+    stage=Stage.RESTARTS,
+    limit_s=360,
+)
+async def reregister(bench: Bench) -> None:
+    """Five in a row."""
+    for number in range(1, TIMES + 1):
+        if not await comes_back(bench, await bench.restart_kubelet(), f"after restart {number}"):
+            return
+
+
+@check(
+    "restart-reregister-fast",
+    GROUP,
+    "After a restart of the kubelet the plugin is back within 10 s",
+    level=Level.WARNING,
+    what="One restart, and the time until every resource is listed again.",
+    why="Pods that are admitted meanwhile are rejected for good, those of the node that were not running at the restart among them.",
+    fix="Watch the directory with inotify instead of looking every so often.",
+    source="public reports",
+    rules="DM-19 DM-111",
+    stage=Stage.RESTARTS,
+)
+async def reregister_fast(bench: Bench) -> None:
+    """Soon enough for most pods."""
+    recovery = await bench.recovered(await bench.restart_kubelet(), BACK_WITHIN_S)
+    if recovery.took_s is not None and recovery.took_s > BACK_SOON_S:
+        text = f"the plugin took {recovery.took_s:.1f} s to register and list again"
+        bench.warning(text, took_s=round(recovery.took_s, 3))
+
+
+@check(
+    "restart-socket-recreated",
+    GROUP,
+    "After a restart the plugin's socket is there again when it calls Register",
+    level=Level.ERROR,
+    what="The kubelet is restarted, and the next Register call of each resource kept unanswered while its socket is looked at and dialled.",
+    why="The sweep removed the file. A plugin that only registers again still listens, but nobody can reach it: registration fails.",
+    fix="Stop the old server and listen on a new socket before you register.",
+    source="the code of the kubelet; public reports",
+    rules="DM-8 DM-17",
+    needs="BF",
+    stage=Stage.RESTARTS,
+)
+async def socket_recreated(bench: Bench) -> None:
+    """A file, and somebody behind it."""
+    with bench.hold_register() as held:
+        await bench.restart_kubelet()
+        if not await bench.holds(lambda: held.calls or bench.plugin.has_ended, BACK_WITHIN_S) or not held.calls:
+            bench.skip("the plugin did not register again: see restart-reregister")
+        for call in tuple(held.calls):
+            path = call.socket_path
+            if not await bench.holds(lambda path=path: accepts(path), LISTENS_WITHIN_S):  # type: ignore[misc]
+                there = "is there, but nobody listens" if os.path.exists(path) else "is not there"  # noqa: ASYNC240, PTH110
+                bench.error(f"{call.resource}: when Register came the socket {path!r} {there}", path=path)
+
+
+@check(
+    "restart-delayed-kubelet-sock",
+    GROUP,
+    "The plugin waits for a kubelet that takes its time",
+    level=Level.ERROR,
+    what="All sockets go, and kubelet.sock comes back only later: after 5 s, with --full after 30 s.",
+    why="A kubelet that starts on a busy machine, or is replaced by another version, is away for a while. A plugin that tries once "
+    f"and gives up is lost: {_LOST}",
+    fix="Wait for kubelet.sock to appear, for as long as it takes, or end with an error so that you are started again.",
+    source="public reports",
+    rules="DM-17",
+    stage=Stage.RESTARTS,
+    limit_s=180,
+)
+async def delayed(bench: Bench) -> None:
+    """Gone for a while."""
+    delay_s = bench.window_s(DELAY_S)
+    await bench.restart_kubelet(Comeback(socket_after_s=delay_s))
+    bench.note(f"kubelet.sock was away for {delay_s:g} s")
+    await comes_back(bench, time.monotonic() - 0.5, "after kubelet.sock was there again")
+
+
+@check(
+    "restart-same-inode",
+    GROUP,
+    "A new kubelet.sock with the old inode number is noticed",
+    level=Level.ERROR,
+    what="A restart in which the new socket gets the inode number of the old one. Skipped where the file system does not give it.",
+    why="ext4 gives a number back at once, so that this is the rule on a node and not the exception. A plugin that compares inode "
+    f"numbers sees nothing: {_LOST}",
+    fix="Compare the time of creation as well, or watch for events.",
+    source="public reports",
+    rules="DM-17",
+    needs="BF",
+    stage=Stage.RESTARTS,
+)
+async def same_inode(bench: Bench) -> None:
+    """Another socket, the same number."""
+    path = bench.node.root.layout.registration_socket
+    before = path.stat().st_ino
+    since_s = await bench.restart_kubelet(Comeback(same_inode=True))
+    is_same = path.stat().st_ino == before
+    if (
+        await comes_back(bench, since_s, "after a restart with the same inode number", _level(is_same=is_same))
+        and not is_same
+    ):
+        bench.skip("the file system did not give the same inode number again")
+
+
+def _level(*, is_same: bool) -> Level:
+    return Level.ERROR if is_same else Level.INFO
+
+
+@check(
+    "restart-quick",
+    GROUP,
+    "A restart that takes no time at all is noticed",
+    level=Level.ERROR,
+    what="Two restarts, the second as soon as the first is over: sockets go and come within milliseconds.",
+    why="Whoever looks every second whether a file is there sees it every time. "
+    f"The plugin's own socket is gone all the same: {_LOST}",
+    fix="Watch for events, or look at your own socket rather than at the kubelet's.",
+    source="public reports",
+    rules="DM-17",
+    stage=Stage.RESTARTS,
+)
+async def quick(bench: Bench) -> None:
+    """Twice, without a pause."""
+    await bench.restart_kubelet()
+    since_s = await bench.restart_kubelet()
+    bench.note(f"the second restart took {(time.monotonic() - since_s) * 1000:.0f} ms")
+    await comes_back(bench, since_s, "after a restart of milliseconds")
+
+
+@check(
+    "restart-created-event-after-register",
+    GROUP,
+    "A kubelet.sock that is replaced right after a registration is noticed",
+    level=Level.ERROR,
+    what="A restart; as soon as the plugin has registered, another one. Then there has to be one open stream for each resource, with the "
+    "devices that there were.",
+    why="Events of the first restart are still in the plugin's queue when the second comes. One that drops them, or answers them all, "
+    "ends up without a registration, or with two that cut each other off.",
+    fix="Empty the queue before you register, and look at the socket once more afterwards.",
+    source="public reports",
+    rules="DM-17 DM-31 DM-33",
+    stage=Stage.RESTARTS,
+    limit_s=180,
+)
+async def created_event(bench: Bench) -> None:
+    """Register, and gone again."""
+    known = {resource: set(bench.healthy_ids(resource)) for resource in bench.resources}
+    began_s, count = time.monotonic(), len(bench.seen.streams)
+    await bench.restart_kubelet()
+    if not await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S):
+        bench.skip("the plugin did not register again: see restart-reregister")
+    since_s = await bench.restart_kubelet()
+    if not await comes_back(bench, since_s, "after kubelet.sock was replaced right after a registration"):
+        return
+    await bench.settled(BACK_WITHIN_S)
+    for resource, ids in known.items():
+        lost = sorted(ids - set(bench.healthy_ids(resource)))
+        if lost:
+            bench.error(
+                f"{resource}: {len(lost)} devices are not healthy any more", resource=str(resource), ids=lost[:10]
+            )
+        links = [
+            link for link in bench.node.kubelet.driver.links.values() if link.resource == resource and link.has_stream
+        ]
+        if len(links) != 1:
+            bench.error(f"{resource}: {len(links)} streams are open, one was expected", resource=str(resource))
+    bench.note(f"all of it took {time.monotonic() - began_s:.1f} s")
+
+
+@check(
+    "restart-during-startup",
+    GROUP,
+    "A kubelet that restarts while the plugin starts does not lose it",
+    level=Level.ERROR,
+    what="Four starts of the plugin, with a restart of the kubelet before its socket is there, before Register, inside Register, and "
+    "before the first list. Each time it has to be registered and listed within 60 s.",
+    why="After an update of the node both start at the same time. A plugin that begins to watch only after it has registered misses the "
+    f"restart: {_LOST}",
+    fix="Begin to watch before you register, and treat a Register that fails like a kubelet that is not there yet.",
+    source="public reports",
+    rules="DM-17 DM-27",
+    needs="BP",
+    stage=Stage.OWN,
+    limit_s=400,
+)
+async def during_startup(bench: Bench) -> None:
+    """Four bad moments."""
+    moments: dict[str, Callable[[Bench], Awaitable[float | None]]] = {
+        "before its socket was there": _before_listen,
+        "before it called Register": _before_register,
+        "inside Register": _inside_register,
+        "before its first list": _before_list,
+    }
+    for when, restarted in moments.items():
+        since_s = await restarted(bench)
+        if since_s is None:
+            bench.note(f"the moment {when!r} was missed: the plugin was quicker, or never came to it")
+        elif not await bench.holds(lambda: bench.seen.registrations, BACK_WITHIN_S):
+            bench.error(f"after a restart {when} the plugin had not registered within {BACK_WITHIN_S:g} s")
+        else:
+            await comes_back(bench, since_s, f"after a restart {when}")
+        await stopped(bench.plugin)
+
+
+async def _before_listen(bench: Bench) -> float | None:
+    await bench.start(settled=False)
+    return None if bench.sockets() else await bench.restart_kubelet()
+
+
+async def _before_register(bench: Bench) -> float | None:
+    count = len(bench.seen.registrations)
+    await bench.start(settled=False)
+    deadline_s = time.monotonic() + LISTENS_WITHIN_S
+    while not bench.sockets() and time.monotonic() < deadline_s:  # noqa: ASYNC110 - nobody tells of a file
+        await asyncio.sleep(LOOK_AGAIN_S)
+    return await bench.restart_kubelet() if len(bench.seen.registrations) == count and bench.sockets() else None
+
+
+async def _inside_register(bench: Bench) -> float | None:
+    with bench.hold_register() as held:
+        await bench.start(settled=False)
+        if not await bench.holds(lambda: held.calls, BACK_WITHIN_S):
+            return None
+        return await bench.restart_kubelet()
+
+
+async def _before_list(bench: Bench) -> float | None:
+    count = len(bench.seen.streams)
+    await bench.start(settled=False)
+    if not await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S):
+        return None
+    return await bench.restart_kubelet()
+
+
+@check(
+    "restart-dir-recreated",
+    GROUP,
+    "A directory that was deleted and made anew does not lose the plugin",
+    level=Level.WARNING,
+    what="The kubelet goes, the directory with all that is in it is removed, and the next kubelet makes another one.",
+    why="A node that is set up again does that. A watch on the old directory never fires again.",
+    fix="Watch the parent directory as well, or end with an error when the directory is gone.",
+    source="public reports",
+    rules="DM-2",
+    needs="BF",
+    stage=Stage.RESTARTS,
+)
+async def dir_recreated(bench: Bench) -> None:
+    """Another directory of the same name."""
+    if not any("{dir}" in each or "{socket}" in each for each in bench.config.command):
+        bench.skip("needs a plugin that is told its directory: a mount keeps the old one alive for it")
+    since_s = await bench.restart_kubelet(Comeback(keeps_directory=False))
+    await comes_back(bench, since_s, "after the directory was made anew", Level.WARNING)
+
+
+@check(
+    "restart-poll-fallback",
+    GROUP,
+    "Without inotify the plugin still notices a restart, or says that it cannot",
+    level=Level.INFO,
+    what="Nothing: the limit on inotify instances belongs to the user, and other programs of this machine would be hit.",
+    why="Busy nodes run out of inotify instances; a plugin that only watches is deaf there.",
+    fix="Look at the socket every few seconds if a watch cannot be had, and write a line.",
+    source="public reports",
+    rules="DM-17",
+    needs="P",
+    stage=Stage.OWN,
+)
+async def poll_fallback(bench: Bench) -> None:
+    """Not possible without doing harm."""
+    bench.skip("needs a machine of its own: the limit on inotify is shared with everything else that its user runs")
+
+
+@check(
+    "restart-lists-inuse-devices",
+    GROUP,
+    "A plugin that restarts lists the devices that are in use, too",
+    level=Level.ERROR,
+    what="A pod gets a device of each resource; the plugin is stopped and started; its first list has to have that device.",
+    why="A kubelet that looks for the device of a running pod and does not find it rejects the pod at its next restart; since 1.34 it "
+    "may crash.",
+    fix="List every device that is there, whoever uses it. What is in use is the kubelet's business.",
+    source="the code of the kubelet; public reports",
+    rules="DM-58 DM-59 DM-111",
+    needs="P",
+    stage=Stage.OWN,
+)
+async def lists_inuse(bench: Bench) -> None:
+    """In use is not gone."""
+    if not await bench.start():
+        bench.skip("the plugin did not get ready: see reg-happens")
+    held: dict[str, tuple[str, ...]] = {}
+    for number, resource in enumerate(bench.resources):
+        if bench.healthy_ids(resource) and isinstance(await bench.node.admit(_pod(number, resource)), Admitted):
+            used = bench.node.kubelet.state.books.record(PodUID(f"user-{number}"), ContainerName("main"), resource)
+            held[str(resource)] = tuple(sorted(map(str, used.ids))) if used else ()
+    if not held:
+        bench.skip("needs a device that a pod gets")
+    await stopped(bench.plugin)
+    since_s = time.monotonic()
+    if not await bench.start():
+        bench.skip("the plugin did not get ready again: see shutdown-gap-short")
+    for name, ids in held.items():
+        lists = bench.seen.lists_of(name, since_s)
+        first = next((each for each in lists if each.devices), None)
+        missing = [each for each in ids if first is None or each not in {str(device.id) for device in first.devices}]
+        if missing:
+            text = f"{name}: after a restart of the plugin the list lacks {', '.join(missing)}, which a pod uses"
+            bench.error(text, resource=name, ids=missing)
+
+
+def _pod(number: int, resource: str) -> Pod:
+    limits = {resource: Quantity.of(1)}
+    container = Container(ContainerName("main"), limits=limits, requests=limits)
+    return Pod(f"user-{number}", "default", PodUID(f"user-{number}"), containers=(container,))
+
+
+@check(
+    "restart-no-side-effects-on-running",
+    GROUP,
+    "Restarts leave what containers were given where it is",
+    level=Level.WARNING,
+    what="The host paths of an Allocate answer, and the CDI files, before and after the plugin and the kubelet were restarted.",
+    why="Running containers keep their mounts and devices; a container that starts again gets the same answer from the checkpoint, with "
+    "no new Allocate. What was removed is missing then.",
+    fix="Do not clean up at start or stop what Allocate has handed out.",
+    source="public reports",
+    rules="DM-107 DM-112 DM-134",
+    needs="FP",
+    stage=Stage.OWN,
+)
+async def no_side_effects(bench: Bench) -> None:
+    """Still there afterwards."""
+    if not await bench.start():
+        bench.skip("the plugin did not get ready: see reg-happens")
+    granted: dict[str, set[Path]] = {}
+    for resource in bench.resources:
+        if ids := bench.healthy_ids(resource)[:1]:
+            async with bench.connection(resource) as plugin:
+                try:
+                    answer = await plugin.allocate(ids)
+                except RpcFailed:
+                    continue  # the group Allocate response tells of that
+            if answer.responses:
+                granted[str(resource)] = {path for path in _paths(bench, answer.responses[0]) if path.exists()}
+    await stopped(bench.plugin)
+    while_gone = {name: {path for path in paths if not path.exists()} for name, paths in granted.items()}
+    await bench.restart_kubelet()
+    await bench.start()
+    for name, paths in granted.items():
+        for path in sorted(paths):
+            if not path.exists():
+                bench.warning(f"{name}: {path} is gone after restarts", resource=name, path=str(path))
+            elif path in while_gone[name]:
+                bench.warning(f"{name}: {path} was gone while the plugin was", resource=name, path=str(path))
+
+
+def _paths(bench: Bench, granted: ContainerResponse) -> list[Path]:
+    root = bench.config.host_root
+    named = [*(each.host_path for each in granted.devices), *(each.host_path for each in granted.mounts)]
+    return [root / path.lstrip("/") for path in named]
+
+
+@check(
+    "takeover-surge",
+    GROUP,
+    "A second instance takes over from the first without losing the devices",
+    level=Level.ERROR,
+    what="A second instance is started; 5 s later the first is stopped. Within 60 s every resource has to be listed. A warning for "
+    "kubelets up to 1.36, an error after it.",
+    why="That is a rolling update with surge. Up to 1.36 the end of the first stream cuts the second instance off, which has to register "
+    "again.",
+    fix="Register again when your stream ends, whoever ended it; use another socket name for each instance.",
+    source="the code of the kubelet; public reports",
+    rules="DM-32 DM-33 DM-34 DM-180",
+    needs="M",
+    stage=Stage.OWN,
+    limit_s=180,
+)
+async def surge(bench: Bench) -> None:
+    """Two for a while, then one."""
+    if not await bench.start():
+        bench.skip("the plugin did not get ready: see reg-happens")
+    second = await bench.second_instance()
+    await second.start()
+    overlap_s = bench.window_s(OVERLAP_S)
+    if await second.ended(overlap_s):
+        bench.warning(
+            f"a second instance ended with {second.exit_code} while the first one ran", exit_code=second.exit_code
+        )
+        return
+    await stopped(bench.plugin)
+    level = Level.ERROR if bench.profile.clients_by is ClientKey.SOCKET else Level.WARNING
+    is_back = await bench.holds(lambda: all(map(bench.seen.is_live, bench.resources)), BACK_WITHIN_S)
+    await asyncio.sleep(0)
+    if not is_back:
+        gone = [str(resource) for resource in bench.resources if not bench.seen.is_live(resource)]
+        text = f"{BACK_WITHIN_S:g} s after the first instance stopped nobody serves {', '.join(gone)}"
+        bench.find(level, text, resources=gone)
+
+
+@check(
+    "takeover-unique-socket",
+    GROUP,
+    "Two instances have sockets of different names",
+    level=Level.WARNING,
+    what="The endpoints that two instances register, which run side by side.",
+    why="With one name the second instance takes the path from the first, or cannot listen at all; what the kubelet reaches there then "
+    "depends on who was last.",
+    fix="Put something of the instance into the name: a time or a random part.",
+    source="public reports",
+    rules="DM-25 DM-33",
+    needs="M",
+    stage=Stage.OWN,
+)
+async def unique_socket(bench: Bench) -> None:
+    """One name each."""
+    if not await bench.start():
+        bench.skip("the plugin did not get ready: see reg-happens")
+    first = {each.registration.socket_name for each in bench.seen.registrations}
+    count = len(bench.seen.registrations)
+    second = await bench.second_instance()
+    await second.start()
+    if not await bench.holds(lambda: len(bench.seen.registrations) > count or second.has_ended, BACK_WITHIN_S):
+        bench.skip("the second instance did not register")
+    names = {each.registration.socket_name for each in bench.seen.registrations[count:]}
+    if shared := sorted(first & names):
+        bench.warning(f"two instances use the socket name {', '.join(map(repr, shared))}", names=shared)
+    elif not names:
+        bench.skip(f"the second instance ended with {second.exit_code}")
