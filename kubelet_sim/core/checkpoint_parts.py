@@ -32,6 +32,8 @@ class _Part:
     json: bytes
     state: int = 0
     """Of the checksum behind it, in the last document."""
+    end: int = 0
+    """Where an entry ends in the JSON of all entries, likewise."""
 
 
 @define
@@ -40,6 +42,8 @@ class Encoder:
 
     _entries: list[_Part] = field(factory=list)
     _of: tuple[CheckpointEntry, ...] = ()
+    _text: bytearray = field(factory=bytearray)
+    """The JSON of the entries, with commas between: it grows at its end as they do."""
     _lists: dict[str, _Part] = field(factory=dict)
 
     def encode(self, document: CheckpointDocument) -> bytes:
@@ -54,10 +58,10 @@ class Encoder:
         pieces = (b'{"Data":{"PodDeviceEntries":', *entries, b',"RegisteredDevices":', *registered)
         return b"".join((*pieces, b'},"Checksum":', number, b"}"))
 
-    def _after_entries(self, entries: tuple[CheckpointEntry, ...] | None) -> tuple[int, tuple[bytes, ...]]:
+    def _after_entries(self, entries: tuple[CheckpointEntry, ...] | None) -> tuple[int, tuple[bytes | bytearray, ...]]:
         """The checksum behind the entries, and their JSON in pieces."""
         if entries is None:
-            self._entries, self._of = [], ()
+            self._entries, self._of, self._text = [], (), bytearray()
             return _NIL.after(_BEGIN), (b"null",)
         same = _common(self._of, entries)
         before: dict[int, _Part | None] = {id(part.of): part for part in self._entries[same:]}
@@ -66,9 +70,12 @@ class Encoder:
         self._entries += [before.pop(id(entry), None) or _entry_part(entry) for entry in entries[same:]]
         self._of = entries
         state = self._entries[same - 1].state if same else _OPEN.after(_BEGIN)
+        del self._text[self._entries[same - 1].end if same else 0 :]
         for number, part in enumerate(self._entries[same:], same):
             state = part.state = part.dump.after(after_byte(state, _SPACE) if number else state)
-        return _CLOSE.after(state), (b"[", b",".join([part.json for part in self._entries]), b"]")
+            self._text += b"," + part.json if number else part.json
+            part.end = len(self._text)
+        return _CLOSE.after(state), (b"[", self._text, b"]")
 
     def _after_registered(self, state: int, document: CheckpointDocument) -> tuple[int, tuple[bytes, ...]]:
         """The checksum behind the lists, from the one before them, and their JSON in pieces."""
