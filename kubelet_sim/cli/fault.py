@@ -77,9 +77,7 @@ def list_(output: str, root: Path | None) -> None:
     if output == "json":
         click.echo(machine_text(faults, "json"))
         return
-    if not faults:
-        click.echo("no faults are active")
-    for line in _table(faults):
+    for line in _table(faults) if faults else ["no faults are active"]:
         click.echo(line)
 
 

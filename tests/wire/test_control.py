@@ -229,6 +229,26 @@ def test_errors_come_back(raised: KubeletSimError, expected: type[Exception]) ->
     controlled(body)
 
 
+def test_faults_pass_as_they_are() -> None:
+    """Arguments of any kind, filters, counts; what was done comes back, and without ids all are undone."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        fault = Fault("f", {"ids": ["a", "\x1b"], "seconds": 1.5, "n": None}, 3, "r", "s", "p")
+
+        def use(client: ControlClient) -> None:
+            view = client.inject(fault)
+            assert view == FakeFault(1, "f").view()
+            assert client.inject(Fault("g")).name == "g"
+            assert [each.name for each in client.faults()] == ["odd", "even"]
+            assert [each.id for each in client.undo_faults(2)] == [2]
+            assert [each.id for each in client.undo_faults()] == [1, 2]
+
+        await aside(use, client)
+        assert node.calls == [("inject", fault), ("inject", Fault("g")), ("undo", 2), ("undo", 1), ("undo", 2)]
+
+    controlled(body)
+
+
 def test_a_very_long_error_is_cut() -> None:
     """It travels as a header, which has a bound."""
 

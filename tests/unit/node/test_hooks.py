@@ -11,8 +11,9 @@ import pytest
 from kubelet_sim.errors import CheckpointNotWritten, RegistrationRefused, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.device import Device
-from kubelet_sim.model.ids import DeviceID, ResourceName
+from kubelet_sim.model.ids import DeviceID, PodUID, ResourceName
 from kubelet_sim.model.plugin import PluginOptions, Registration
+from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.hooks import Hook, HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.ports import PluginConnection
 from kubelet_sim.testing.fake_calls import FakeCalls
@@ -167,3 +168,26 @@ async def _next(lists: AsyncIterator[tuple[Device, ...]]) -> tuple[Device, ...]:
 
 async def _pre_start() -> PluginOptions:
     return PluginOptions(pre_start_required=True)
+
+
+def test_a_hook_may_add_pods_to_an_answer_and_refuse_a_status() -> None:
+    """Every hook is asked whether the API server refuses, so that each can count."""
+    asked: list[int] = []
+
+    class Adding(Hook):
+        def pods_listed(self, pods: Sequence[Pod], known: Sequence[Pod]) -> Sequence[Pod]:
+            return (*pods, *known)
+
+        def is_status_refused(self) -> bool:
+            asked.append(1)
+            return True
+
+    hooks = Hooks()
+    pod = Pod("p", "default", PodUID("p"))
+    assert hooks.pods_listed((), (pod,)) == ()
+    assert not hooks.is_status_refused()
+    hooks.add(Adding())
+    hooks.add(Adding())
+    assert hooks.pods_listed((), (pod,)) == (pod, pod)
+    assert hooks.is_status_refused()
+    assert len(asked) == 2
