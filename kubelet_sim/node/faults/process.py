@@ -19,11 +19,13 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds
 from kubelet_sim.node.faults.calls import UNARY
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
-from kubelet_sim.node.faults.signals import listener
+from kubelet_sim.node.faults.signals import Listener, listener
 from kubelet_sim.node.faults.through import Through, ThroughHook
 from kubelet_sim.transcript import Level
 
 T = TypeVar("T")
+_ON_ITS_WAY_S = 0.02
+"""How long a request takes to a process that is stopped, in real time; it waits in the socket."""
 
 
 @kind(
@@ -107,23 +109,36 @@ class _Killed(Through):
             devices = await first()
 
     async def _killing(self, call: str, answer: Awaitable[T]) -> T:
+        after_s = self.active.arguments["after"]
+        found = self._found(call)
+        if found is not None and not after_s:
+            found.send(signal.SIGSTOP)  # the request reaches it, and it cannot answer
         work = asyncio.ensure_future(answer)
         try:
-            if self.active.arguments["call"] == call:
-                await asyncio.wait({work}, timeout=self.active.arguments["after"])
-                self._kill(call, is_answered=work.done())
+            if found is not None:
+                await asyncio.wait({work}, timeout=after_s or _ON_ITS_WAY_S)
+                self._kill(found, call, is_answered=work.done())
             return await work
         finally:
             work.cancel()
 
-    def _kill(self, call: str, *, is_answered: bool) -> None:
-        when = f"after it had answered {call}" if is_answered else f"inside {call}"
+    def _found(self, call: str) -> Listener | None:
+        """Whom to kill, if anybody."""
+        if self.active.arguments["call"] != call:
+            return None
         try:
             found = listener(Path(self.path))
-            if self.active.once(self.subject, f"process {found.pid} is killed {when}"):
-                found.send(signal.SIGKILL)
+            found.check()
         except UsageError as failure:
-            self.active.note(self.subject, f"could not kill the plugin in {call}: {failure}", Level.WARNING)
+            self.active.note(self.subject, f"cannot kill the plugin in {call}: {failure}", Level.WARNING)
+            return None
+        return found if self.active.once(self.subject, f"process {found.pid} is to be killed inside {call}") else None
+
+    def _kill(self, found: Listener, call: str, *, is_answered: bool) -> None:
+        with contextlib.suppress(UsageError):  # it is gone
+            found.send(signal.SIGKILL)
+        when = "after it had answered" if is_answered else "inside"
+        self.active.note(self.subject, f"process {found.pid} is killed {when} {call}")
 
 
 @kind(
@@ -134,7 +149,12 @@ class _Killed(Through):
     undo="and calls go well again",
     arguments=(
         choice("call", (*UNARY, "ListAndWatch"), "Allocate", "Inside which call."),
-        seconds("after", 0.02, "How long after it was sent, in real time. A plugin that is faster has answered."),
+        seconds(
+            "after",
+            0.0,
+            "How long after it was sent, in real time; a plugin that is faster has answered. At 0 it is stopped before, so"
+            " that it cannot answer.",
+        ),
     ),
     rules=("DM-78", "DM-101"),
     filters=PLUGIN,

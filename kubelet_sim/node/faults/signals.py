@@ -24,12 +24,8 @@ class Listener:
     pid: int
     uid: int
 
-    def send(self, number: signal.Signals) -> None:
-        """Send the signal.
-
-        Raises:
-            UsageError: it is none that we may end, or it is gone.
-        """
+    def check(self) -> None:
+        """Raises `UsageError` if it is none that we may send a signal to."""
         if self.pid <= 0:
             raise UsageError("its process cannot be seen from here")
         if self.pid == os.getpid():
@@ -38,6 +34,14 @@ class Listener:
             raise UsageError("the plugin is process 1, which gets no signal")
         if self.uid != os.geteuid():
             raise UsageError(f"process {self.pid} belongs to another user ({self.uid}) and gets no signal")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the signal.
+
+        Raises:
+            UsageError: it is none that we may send one to, or it is gone.
+        """
+        self.check()
         try:
             descriptor = os.pidfd_open(self.pid)
         except OSError as error:

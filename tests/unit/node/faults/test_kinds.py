@@ -59,7 +59,7 @@ def test_a_fault_says_what_it_does(kind: FaultKind) -> None:
         FaultKind("cut-stream", "stream", "Twice.", _nothing),
         FaultKind("undo", "stream", "A command of its own.", _nothing),
         FaultKind("new", "nowhere", "Of no family.", _nothing),
-        FaultKind("new", "stream", "With a rule that there is not.", _nothing, rules=("DM-9999",)),
+        FaultKind("new", "stream", "With a rule that there is not.", _nothing, rules=("NO-SUCH-RULE",)),
     ],
     ids=lambda kind: kind.does,
 )
