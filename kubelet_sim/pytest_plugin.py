@@ -109,7 +109,8 @@ def make_kubelet(kubelet_sim_config: dict[str, Any], request: pytest.FixtureRequ
             chosen = {**kubelet_sim_config, **choices}
             version, gates = chosen.pop("kubelet_version", None), chosen.pop("feature_gates", {})
             if version is not None or gates:
-                chosen["profile"] = with_gates(profile_of(version) if version else V1_36, gates)
+                given = chosen.get("profile", V1_36)
+                chosen["profile"] = with_gates(profile_of(version) if version else given, gates)
             known = [*(each.name for each in fields(NodeConfig)), "kubelet_version", "feature_gates"]
             if unknown := sorted(chosen.keys() - known):
                 pytest.fail(f"{', '.join(unknown)}: no choice for a node; there are: {', '.join(known)}", pytrace=False)

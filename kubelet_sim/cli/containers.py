@@ -17,6 +17,7 @@ from kubelet_sim.cli.text import cut, escape_terminal
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig, Registry
     from kubelet_sim.model.response import ContainerSpec
+    from kubelet_sim.model.views import NodeSnapshot
     from kubelet_sim.profiles import Profile
     from kubelet_sim.wire.control_client import ControlClient
 
@@ -299,7 +300,7 @@ def _builder(node: ControlClient, manifest: Mapping[str, Any], container: str | 
     pod = pod_from_mapping(manifest, source="the pod on the node", api_checks=False)
     name = container or pod.containers[0].name
     snapshot = node.status()
-    profile, attempt = _profile(snapshot.kubelet_version), _restarts(manifest, name)
+    profile, attempt = profile_on(snapshot), _restarts(manifest, name)
 
     def build(kubelet_root: str | None) -> ContainerConfig:
         around = Surroundings(profile, kubelet_root or snapshot.root, attempt)
@@ -317,17 +318,14 @@ def _restarts(manifest: Mapping[str, Any], container: str) -> int:
     return 0
 
 
-def _profile(kubelet_version: str) -> Profile:
-    """The profile of the node's release, which it names as `v1.36.2`."""
-    from kubelet_sim.errors import UsageError
-    from kubelet_sim.profiles import V1_36, profile_of
+def profile_on(snapshot: NodeSnapshot) -> Profile:
+    """The profile of the node's release, as far as containers show it: gates may have been turned."""
+    from attrs import evolve
 
-    for version in (kubelet_version, ".".join(kubelet_version.split(".")[:2])):
-        try:
-            return profile_of(version)
-        except UsageError:
-            continue
-    return V1_36
+    from kubelet_sim.profiles import RELEASES, V1_36, Cdi
+
+    release = next((each for each in RELEASES.values() if each.stands_for == snapshot.kubelet_version), V1_36)
+    return evolve(release, cdi=Cdi(snapshot.cdi)) if snapshot.cdi else release
 
 
 def _registry(directories: Sequence[str]) -> Registry:

@@ -144,10 +144,10 @@ class _Builder:
         return (*of_plugins, *of_pod, *last), left_out
 
     def _cdi_devices(self) -> tuple[tuple[CdiName, ...], list[Lost]]:
-        """None before 1.28, which does not know the field. Rules: DM-132, DM-171"""
+        """None before 1.28, which does not know the field, or with its gate off. Rules: DM-132, DM-171"""
         named = list(self._with_resources("cdi_devices", self.share.cdi_devices))
         if self.around.profile.cdi is Cdi.NEVER:
-            why = f"kubelet {self.around.profile.version} does not know cdi_devices [DM-171]"
+            why = f"kubelet {self.around.profile.version} does not know cdi_devices, or its gate is off [DM-171]"
             return (), [Lost("CDI device", name, name, self._plugin(resource), why) for name, resource in named]
         return tuple(CdiName(name, self._plugin(resource, "DM-132")) for name, resource in named), []
 

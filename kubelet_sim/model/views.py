@@ -171,3 +171,5 @@ class NodeSnapshot:
     allocations: tuple[AllocationView, ...] = ()
     has_kubelet: bool = True
     """Whether a kubelet runs. Without one, what only a kubelet knows is empty: plugins, devices, allocations."""
+    cdi: str = "field"
+    """How CDI names reach the runtime, by the release and its gates: `never`, `field`, `field and annotation`. Rules: DM-132, DM-133"""

@@ -77,6 +77,7 @@ class NodeViews:
             pods=pod_views(pods, self._runtime, state),
             allocations=allocation_views(state, pods),
             has_kubelet=kubelet is not None,
+            cdi=self.config.profile.cdi.value,
         )
 
     def events(self) -> tuple[EventView, ...]:

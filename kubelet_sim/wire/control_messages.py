@@ -43,6 +43,7 @@ def snapshot_message(snapshot: NodeSnapshot) -> pb.NodeSnapshot:
         pods=[_pod_message(view) for view in snapshot.pods],
         allocations=[_allocation_message(view) for view in snapshot.allocations],
         has_kubelet=snapshot.has_kubelet,
+        cdi=snapshot.cdi,
     )
 
 
@@ -62,6 +63,7 @@ def snapshot_value(message: pb.NodeSnapshot) -> NodeSnapshot:
         pods=tuple(_pod_value(each) for each in message.pods),
         allocations=tuple(_allocation_value(each) for each in message.allocations),
         has_kubelet=message.has_kubelet,
+        cdi=message.cdi,
     )
 
 

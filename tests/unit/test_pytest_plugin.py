@@ -69,6 +69,36 @@ class TestWithChoices:
         kubelet.admit(pod("one", 1))
         assert kubelet.status().pods[0].containers[0].state == "waiting"
         assert kubelet.prepare("one", "main") is not None
+
+
+class TestAnotherRelease:
+    @pytest.fixture
+    def kubelet_sim_config(self):
+        return {"kubelet_version": "1.31", "feature_gates": {"ResourceHealthStatus": True}}
+
+    def test_the_release_and_its_gates_are_used(self, kubelet, make_kubelet, fake_plugin):
+        fake_plugin("example.com/dev")
+        kubelet.admit(pod("one", 1))
+        kubelet.wait_for(lambda node: node.pods[0].phase == "Running")
+        statuses = kubelet.pod("one")["status"]["containerStatuses"]
+        assert kubelet.status().kubelet_version == "v1.31.14"
+        assert statuses[0]["allocatedResourcesStatus"][0]["name"] == "example.com/dev"
+        older = make_kubelet(kubelet_version="1.25.0", feature_gates={})
+        assert older.status().kubelet_version == "v1.25.0"
+
+    def test_gates_are_turned_in_a_profile_that_is_given(self, make_kubelet):
+        from kubelet_sim.profiles import profile_of
+
+        node = make_kubelet(kubelet_version=None, profile=profile_of("1.32"))
+        assert node.status().kubelet_version == "v1.32.13"
+
+    def test_what_cannot_be_is_refused(self, make_kubelet):
+        from kubelet_sim.errors import UsageError
+
+        with pytest.raises(UsageError, match="kubelet version '1.19' is not known"):
+            make_kubelet(kubelet_version="1.19")
+        with pytest.raises(UsageError, match="unrecognized feature gate: ResourceHealthStatus"):
+            make_kubelet(kubelet_version="1.30")
 """
 
 
@@ -78,7 +108,7 @@ def test_the_fixtures_work(pytester: pytest.Pytester, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")  # installed or not, once
     result = pytester.runpytest_subprocess(*by_module, "-W", "error", "-q")
-    result.assert_outcomes(passed=5)
+    result.assert_outcomes(passed=8)
 
 
 def test_a_choice_that_there_is_not_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

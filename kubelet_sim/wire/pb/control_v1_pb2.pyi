@@ -636,6 +636,7 @@ class NodeSnapshot(google.protobuf.message.Message):
     PODS_FIELD_NUMBER: builtins.int
     ALLOCATIONS_FIELD_NUMBER: builtins.int
     HAS_KUBELET_FIELD_NUMBER: builtins.int
+    CDI_FIELD_NUMBER: builtins.int
     kubelet_version: builtins.str
     root: builtins.str
     clock: builtins.str
@@ -643,6 +644,7 @@ class NodeSnapshot(google.protobuf.message.Message):
     incarnation: builtins.int
     sources_ready: builtins.bool
     has_kubelet: builtins.bool
+    cdi: builtins.str
     @property
     def capacity(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pair]: ...
     @property
@@ -671,8 +673,9 @@ class NodeSnapshot(google.protobuf.message.Message):
         pods: collections.abc.Iterable[global___Pod] | None = ...,
         allocations: collections.abc.Iterable[global___Allocation] | None = ...,
         has_kubelet: builtins.bool = ...,
+        cdi: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["allocatable", b"allocatable", "allocations", b"allocations", "capacity", b"capacity", "clock", b"clock", "has_kubelet", b"has_kubelet", "incarnation", b"incarnation", "kubelet_version", b"kubelet_version", "now_s", b"now_s", "plugins", b"plugins", "pods", b"pods", "resources", b"resources", "root", b"root", "sources_ready", b"sources_ready"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocatable", b"allocatable", "allocations", b"allocations", "capacity", b"capacity", "cdi", b"cdi", "clock", b"clock", "has_kubelet", b"has_kubelet", "incarnation", b"incarnation", "kubelet_version", b"kubelet_version", "now_s", b"now_s", "plugins", b"plugins", "pods", b"pods", "resources", b"resources", "root", b"root", "sources_ready", b"sources_ready"]) -> None: ...
 
 global___NodeSnapshot = NodeSnapshot
 

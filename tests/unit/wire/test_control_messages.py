@@ -88,6 +88,7 @@ SNAPSHOT = st.builds(
     some(POD),
     some(ALLOCATION),
     st.booleans(),
+    TEXT,
 )
 SPEC = st.builds(
     ContainerSpec,
