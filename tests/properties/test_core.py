@@ -36,13 +36,14 @@ from kubelet_sim.core.effects import (
     TakeAdmissionTurn,
     WriteCheckpoint,
 )
-from kubelet_sim.core.facts import DevicesListed, Fact, PodActivated, StatusRoundDue, StreamEnded
+from kubelet_sim.core.facts import DevicesListed, Fact, PodActivated, StatusRoundDue, StreamEnded, WatchedPluginGone
 from kubelet_sim.core.merge import merged
 from kubelet_sim.core.requests import requested
 from kubelet_sim.core.topology.settings import TopologySettings
 from kubelet_sim.errors import (
     CheckpointNotWritten,
     DialFailed,
+    PluginNotValid,
     PreparationFailed,
     RegistrationRefused,
     RpcFailed,
@@ -53,7 +54,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.node import NodeStatusRound
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
+from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, Registration, SocketPath
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
@@ -279,6 +280,44 @@ class CoreMachine(RuleBasedStateMachine):
             assert isinstance(steps.failure, RegistrationRefused)
             after = snapshot(self.bench.state)
             assert {**after, "registrations": 0} == {**before, "registrations": 0}
+
+    @rule(resource=st.sampled_from(RESOURCES), problem=st.sampled_from([*[""] * 5, "type", "version", "name"]))
+    def a_plugin_is_found(self, resource: ResourceName, problem: str) -> None:
+        """By the plugin watcher: as if it had called Register, but for the counter. Rules: DM-149, DM-150"""
+        before = snapshot(self.bench.state)
+        info = PluginInfo(
+            "CSIPlugin" if problem == "type" else "DevicePlugin",
+            f"kubernetes.io/{resource}" if problem == "name" else resource,
+            "/serves.sock",
+            ("v1",) if problem == "version" else ("v1", "v1beta1"),
+        )
+        steps = Steps(self.bench.manager.register_watched(info, "/found.sock"))
+        if problem:
+            assert isinstance(steps.failure, PluginNotValid)
+            assert snapshot(self.bench.state) == before
+            return
+        assert steps.effect == Dial(steps.effect.client, resource, SocketPath("/serves.sock"))
+        assert steps.effect.client not in self.resource_of
+        assert snapshot(self.bench.state)["registrations"] == before["registrations"]
+        self.resource_of[steps.effect.client] = resource
+        self.plugins.table[resource] = steps.effect.client
+        self.registering.append(steps)
+
+    @precondition(lambda self: self.plugins.table)
+    @rule(resource=st.sampled_from(RESOURCES))
+    def a_registration_socket_goes(self, resource: ResourceName) -> None:
+        """Whoever has the name is disconnected, also one that called Register itself. Rules: DM-152"""
+        before = snapshot(self.bench.state)
+        disconnected = self.plugins.ended(resource, self.now)
+
+        applied = self.bench.manager.apply(WatchedPluginGone(resource, SocketPath("/serves.sock"), self.now))
+
+        if disconnected is None:
+            assert applied.effects == ()
+            assert snapshot(self.bench.state) == before
+        else:
+            assert applied.effects == (CloseConnection(disconnected),)
+            self.closed.add(disconnected)
 
     @rule(resource=st.sampled_from(RESOURCES), devices=LISTS, options=OPTIONS)
     def a_plugin_serves(self, resource: ResourceName, devices: tuple[Device, ...], options: PluginOptions) -> None:
