@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.profiles import RELEASES  # noqa: E402 - found by the line above, installed or not
-from kubelet_sim.profiles.gates import GATES, Stage, gates_of  # noqa: E402
+from kubelet_sim.profiles.gates import GATES, gates_of  # noqa: E402
 from kubelet_sim.profiles.words import SWITCHES, moved, value_text  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "versions.md"
@@ -87,14 +87,10 @@ def _stages(name: str) -> str:
     for stage, profiles in runs:
         version = next(iter(profiles)).version
         if stage is not None:
-            parts.append(f"{_stage(stage)} since {version}")
+            parts.append(f"{stage.text} since {version}")
         elif parts:
             parts.append(f"gone since {version}")
     return "; ".join(parts)
-
-
-def _stage(stage: Stage) -> str:
-    return f"{stage.word}, {'on' if stage.default else 'off'}{', locked' if stage.is_locked else ''}"
 
 
 def _links(rules: Sequence[str]) -> str:

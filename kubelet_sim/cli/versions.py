@@ -11,6 +11,7 @@ from kubelet_sim.cli.options import debug, output_option
 
 if TYPE_CHECKING:
     from kubelet_sim.profiles import Profile
+    from kubelet_sim.profiles.gates import GateMoved
     from kubelet_sim.profiles.words import Moved
 
 
@@ -51,23 +52,27 @@ def versions(ctx: click.Context, output: str) -> None:
 def diff(before: str, after: str, output: str) -> None:
     """Say what somebody notices who goes from the kubelet BEFORE to the kubelet AFTER.
 
-    One line for each switch that moves, with the rules that it is about.
+    One line for each switch that moves, with the rules that it is about, then one for each feature gate in another stage.
 
     \b
     Example: kubelet-sim versions diff 1.24 1.25
     """  # noqa: D301
     from kubelet_sim.cli.render import machine_text
     from kubelet_sim.profiles import profile_of
+    from kubelet_sim.profiles.gates import gates_moved
 
     older, newer = profile_of(before), profile_of(after)
-    found = _moved(older, newer)
+    found, gates = _moved(older, newer), gates_moved(older, newer)
     if output != "text":
-        click.echo(machine_text([_moved_document(each) for each in found], output))
+        documents = [*map(_moved_document, found), *map(_gate_document, gates)]
+        click.echo(machine_text(documents, output))
         return
-    if not found:
+    if not found and not gates:
         click.echo(f"{older.version} and {newer.version} do not differ in anything that kubelet-sim follows.")
     for each in found:
         click.echo(f"{each.text} [{' '.join(each.switch.rules)}]")
+    for gate in gates:
+        click.echo(f"{gate.text} [{' '.join(gate.gate.rules)}]")
 
 
 def _moved(before: Profile, after: Profile) -> tuple[Moved, ...]:
@@ -105,6 +110,16 @@ def _moved_document(moved: Moved) -> Mapping[str, Any]:
         "after": _plain(moved.after),
         "text": moved.text,
         "rules": list(moved.switch.rules),
+    }
+
+
+def _gate_document(moved: GateMoved) -> Mapping[str, Any]:
+    return {
+        "feature_gate": moved.gate.name,
+        "before": None if moved.before is None else moved.before.text,
+        "after": None if moved.after is None else moved.after.text,
+        "text": moved.text,
+        "rules": list(moved.gate.rules),
     }
 
 

@@ -28,6 +28,11 @@ class Stage:
     is_locked: bool = False
     """Whether a kubelet refuses to turn it."""
 
+    @property
+    def text(self) -> str:
+        """`alpha, off` or `GA, on, locked`."""
+        return f"{self.word}, {'on' if self.default else 'off'}{', locked' if self.is_locked else ''}"
+
 
 _OFF, _ON, _LOCKED = Stage(ALPHA, default=False), Stage(BETA, default=True), Stage(GA, default=True, is_locked=True)
 _Moves = Callable[[int, bool], Mapping[str, Any]]
@@ -132,6 +137,31 @@ def gates_of(profile: Profile) -> dict[str, Stage]:
     """The gates that a release has, by name, sorted."""
     found = {name: gate.stage(minor_of(profile)) for name, gate in sorted(GATES.items())}
     return {name: stage for name, stage in found.items() if stage is not None}
+
+
+@frozen
+class GateMoved:
+    """A gate that two releases have in different stages; a release without it has `None`."""
+
+    gate: Gate
+    before: Stage | None
+    after: Stage | None
+
+    @property
+    def text(self) -> str:
+        """What became of it."""
+        if self.after is None:
+            return f"The feature gate `{self.gate.name}` is gone: whoever turns it keeps the kubelet from starting."
+        if self.before is None:
+            return f"The feature gate `{self.gate.name}` is there: {self.after.text}."
+        return f"The feature gate `{self.gate.name}` is {self.after.text}; it was {self.before.text}."
+
+
+def gates_moved(before: Profile, after: Profile) -> tuple[GateMoved, ...]:
+    """The gates that differ between two releases, by name, sorted. Rules: DM-154, DM-163…DM-179"""
+    older, newer = gates_of(before), gates_of(after)
+    names = [name for name in sorted(older.keys() | newer.keys()) if older.get(name) != newer.get(name)]
+    return tuple(GateMoved(GATES[name], older.get(name), newer.get(name)) for name in names)
 
 
 def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:

@@ -46,7 +46,22 @@ def test_the_difference_is_told_in_words() -> None:
     lines = run("diff", "1.24", "v1.25.3").stdout.splitlines()
     assert any("a plugin has to serve first" in line and "DM-168" in line for line in lines)
     assert all(line.endswith("]") for line in lines)
-    assert run("diff", "1.27", "1.28").stdout == ("1.27 and 1.28 do not differ in anything that kubelet-sim follows.\n")
+    assert (
+        run("diff", "v1.36.1", "1.36").stdout == "1.36 and 1.36 do not differ in anything that kubelet-sim follows.\n"
+    )
+
+
+def test_gates_in_another_stage_are_told() -> None:
+    """What comes, goes, and changes: with gates at their defaults, 1.28 makes no other difference. Rules: DM-171"""
+    lines = run("diff", "1.27", "1.28").stdout.splitlines()
+    assert "The feature gate `SidecarContainers` is there: alpha, off. [DM-171 DM-172]" in lines
+    gone = "is gone: whoever turns it keeps the kubelet from starting. [DM-169]"
+    assert f"The feature gate `DevicePlugins` {gone}" in lines
+    assert "The feature gate `KubeletPodResources` is GA, on, locked; it was beta, on. [PR-7]" in lines
+    gates = [entry for entry in json.loads(run("diff", "1.27", "1.28", "-o", "json").stdout) if "feature_gate" in entry]
+    assert {"before": None, "after": "alpha, off"}.items() <= {entry["feature_gate"]: entry for entry in gates}[
+        "SidecarContainers"
+    ].items()
 
 
 def test_the_difference_for_programs() -> None:
