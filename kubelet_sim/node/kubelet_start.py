@@ -57,12 +57,17 @@ async def restored_checkpoint(world: World, decode: Decode) -> CheckpointRestore
     except CheckpointError as failure:
         text = f"the checkpoint is not used, and device allocation info may not be up to date: {failure}"
         path = Path(world.directory) / CHECKPOINT_NAME
-        advice = f"the next write replaces {path}: copy it now if you need it; kubelet-sim checkpoint verify tells more"
-        _note(world, f"{text} ({advice})", "DM-143", Level.WARNING)
+        _note(world, f"{text} ({_advice(path)})", "DM-143", Level.WARNING)
         return None
     entries = tuple(_restored_entries(world, document, decode))
     registered = tuple(ResourceName(name) for name in document.registered or ())
     return CheckpointRestored(entries, registered, world.clock.now())
+
+
+def _advice(checkpoint: Path) -> str:
+    if checkpoint.is_dir():
+        return f"move {checkpoint} away: no checkpoint can be written where a directory is"
+    return f"the next write replaces {checkpoint}: copy it now if you need it; kubelet-sim checkpoint verify tells more"
 
 
 def _restored_entries(world: World, document: CheckpointDocument, decode: Decode) -> Iterable[RestoredEntry]:

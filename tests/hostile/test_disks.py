@@ -172,7 +172,7 @@ def test_a_directory_in_the_place_of_the_file(short_root: Path) -> None:
         await node.admit(pod("one"))
 
     async def second(node: Node, peer: FakePeer) -> None:
-        assert any("is a directory" in text and "verify tells more" in text for text in _warnings(node))
+        assert any("is a directory" in text and f"(move {path} away: " in text for text in _warnings(node))
         assert "file exists" in _text(await node.admit(pod("one")))
         assert any(f"move {path} away" in text for text in _warnings(node))
         path.rmdir()

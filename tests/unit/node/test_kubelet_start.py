@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from kubelet_sim.core.checkpoint_text import encode
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import Level
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, soon
 
@@ -48,3 +52,22 @@ def test_an_entry_without_devices_or_answer_is_restored(on_bench: RunOnBench) ->
         assert it.node.kubelet.state.healthy == {}
 
     on_bench(body)
+
+
+@pytest.mark.parametrize("there, advice", [("file", "the next write replaces /"), ("directory", "move /")])
+def test_a_checkpoint_that_is_not_used_comes_with_advice(short_root: Path, there: str, advice: str) -> None:
+    """The start goes on; what is to be done depends on what is there. Rules: DM-143"""
+
+    async def body() -> str:
+        async with Node(NodeConfig(short_root, has_status_rounds=False)) as node:
+            path = node.root.layout.checkpoint
+            await node.crash()
+            path.unlink(missing_ok=True)
+            path.mkdir() if there == "directory" else path.write_text("{")
+            await soon(node.start_kubelet())
+            (warning,) = (each for each in node.transcript if "DM-143" in each.rules)
+            return warning.text
+
+    text = asyncio.run(body())
+    assert "device allocation info may not be up to date: " in text
+    assert f"({advice}" in text
