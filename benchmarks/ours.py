@@ -92,7 +92,7 @@ class Ours:
     async def _do_floor(self, asked: Mapping[str, Any]) -> object:
         """An Allocate call of our own client, and a durable write of the checkpoint as it is."""
         layout = self.node.root.layout
-        (socket,) = (path for path in layout.device_plugins.glob("*.sock") if path != layout.registration_socket)
+        socket = min(path for path in layout.device_plugins.glob("*.sock") if path != layout.registration_socket)
         connection = GrpcPluginCalls().connection(str(socket))
         await connection.ready()
         content, target = layout.checkpoint.read_bytes(), layout.device_plugins / ".floor"
