@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,10 @@ from kubelet_sim.model.life import Comeback
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.store import write_file
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.testing.fake_calls import FakeCalls
-from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, soon
+from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, registration, soon
 from tests.unit.node.pods import manifest_pod
 from tests.unit.node.test_pod_worker import DEVICE, ends, is_in, main, running, view
 
@@ -346,3 +348,33 @@ def test_which_container_of_a_name_counts(on_bench: RunOnBench, any_counts: bool
         assert view(it).phase == phase
 
     on_bench(body, profile=evolve(V1_36, any_running_container_counts=any_counts))
+
+
+def test_a_write_under_way_does_not_bring_a_lost_checkpoint_back(
+    on_disk: Callable[[Callable[[Node, FakeCalls], Awaitable[None]]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the process before had begun to write is lost, too: it is on disk before anything is. Rules: DM-113, DM-137"""
+    released = threading.Event()
+
+    def slow(path: Path, data: bytes) -> None:
+        released.wait(PATIENCE_S)
+        write_file(path, data)
+
+    async def body(node: Node, calls: FakeCalls) -> None:
+        peer = calls.peer("p.sock")
+        await soon(node.kubelet.register(registration()))
+        monkeypatch.setattr("kubelet_sim.node.store.write_file", slow)
+        sending = asyncio.ensure_future(peer.send(device("a")))
+        await node.wait_for(lambda now: [each.healthy for each in now.resources] == [1], PATIENCE_S)
+        restarting = asyncio.ensure_future(node.restart(Comeback(keeps_checkpoint=False)))
+        async with aclosing(node.changes()) as changes:
+            async for _ in changes:
+                if any("the kubelet process ended" in record.text for record in node.transcript):
+                    break
+        released.set()
+        await soon(restarting)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        assert node.kubelet.state.healthy == {}
+
+    on_disk(body)
