@@ -179,7 +179,7 @@ class Bench:
 
     async def holds(self, condition: Callable[[], T | None], within_s: float) -> T | None:
         """The first true answer of the condition; `None` if there is none in time. Looks again at every event."""
-        return await self._rig.bell.first(condition, within_s)
+        return await self._rig.bell.first(condition, within_s * self.config.patience)
 
     async def until(self, condition: Callable[[], T | None], within_s: float, what: str) -> T:
         """As `holds`. Raises `NotSeen`, with `what`, if it does not come in time: for what the check needs to go on."""
@@ -265,7 +265,7 @@ class Bench:
 
     async def recovered(self, since_s: float, within_s: float = 60.0) -> Recovery:
         """How every resource came back since that moment; a plugin that exits with an error is started again, and noted."""
-        recovery = await self._rig.recovered(since_s, within_s)
+        recovery = await self._rig.recovered(since_s, within_s * self.config.patience)
         if recovery.exit_code is not None and recovery.took_s is not None:
             self.note(f"the plugin ended with {recovery.exit_code} and was started again, as its DaemonSet would")
         return recovery

@@ -93,6 +93,9 @@ class SuiteConfig:
     jobs: int | None = None
     """How many instances of the plugin may run side by side; `None`: several, if it turns out that they can."""
 
+    patience: float = 1.0
+    """Which part of its time is given to what should happen; less is for tests of the suite itself."""
+
     def window_s(self, table_s: float) -> float:
         """How long something is waited for that should not happen, where the table of checks says `table_s`."""
         return min(_WINDOWS_S.get(self.mode, table_s), table_s)

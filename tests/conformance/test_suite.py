@@ -1,0 +1,141 @@
+"""The suite itself: stages, skips, deadlines, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from kubelet_sim.conformance import CHECKS, Check, Level, Report, Stage, Status, SuiteConfig, run
+from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check import Run
+from kubelet_sim.conformance.suite import Suite
+from kubelet_sim.errors import RpcFailed
+from kubelet_sim.profiles import V1_36
+from tests.conformance.trial import example, only, told
+
+GOOD = evolve(example("env_gpu", "--gpus", "2"), jobs=1)
+pytestmark = pytest.mark.timeout(120)
+
+
+def made(check_id: str, body: Run, stage: Stage = Stage.SHARED, limit_s: float = 20.0) -> Check:
+    """A check of the test's own that is in no table."""
+    return evolve(CHECKS["law-unique-ids"], id=check_id, run=body, stage=stage, limit_s=limit_s)
+
+
+def play(*checks: Check, config: SuiteConfig = GOOD, known: frozenset[str] = frozenset()) -> Report:
+    """The report of these checks."""
+    return asyncio.run(Suite(config, V1_36, checks, known).run())
+
+
+def statuses(report: Report) -> dict[str, Status]:
+    """What came of each check."""
+    return {each.check.id: each.status for each in report.outcomes}
+
+
+async def passes(bench: Bench) -> None:
+    """Nothing is wrong."""
+    assert bench.healthy_ids(bench.resources[0])
+
+
+async def fails(bench: Bench) -> None:
+    """Something is."""
+    bench.error("seen, and not expected", count=3)
+
+
+def test_a_check_that_raises_is_broken_with_its_cause_and_never_a_pass() -> None:
+    """An unexpected answer, a bug, a deadline: each is told, and the next check is made."""
+
+    async def answers_oddly(bench: Bench) -> None:
+        raise RpcFailed("Internal", "odd")
+
+    async def stumbles(bench: Bench) -> None:
+        raise KeyError("bug")
+
+    async def hangs(bench: Bench) -> None:
+        await asyncio.Event().wait()
+
+    report = play(
+        made("x-rpc", answers_oddly), made("x-bug", stumbles), made("x-hang", hangs, limit_s=0.2), made("x-ok", passes)
+    )
+    assert [each.status for each in report.outcomes] == [Status.BROKEN] * 3 + [Status.PASSED], told(report)
+    reasons = [each.reason for each in report.outcomes]
+    assert reasons[0] == "rpc error: code = Internal desc = odd"
+    assert "KeyError" in reasons[1]
+    assert reasons[2] == "did not end within 0.2 s"
+
+
+def test_a_plugin_that_dies_in_a_check_is_started_again_for_the_next() -> None:
+    """The next one is made on a plugin that is ready, and says that it was lost."""
+
+    async def kills(bench: Bench) -> None:
+        await bench.plugin.kill()
+
+    report = play(made("x-kill", kills), made("x-next", passes))
+    assert statuses(report) == {"x-kill": Status.PASSED, "x-next": Status.PASSED}, told(report)
+    assert "lost" in report.outcomes[1].notes[0]
+
+
+def test_a_failure_keeps_its_evidence_and_a_known_one_does_not_count() -> None:
+    """Transcript and output belong to it; a listed check that passes fails the run."""
+    report = play(made("x-bad", fails), made("x-ok", passes), known=frozenset({"x-bad"}))
+    bad = report.outcomes[0]
+    assert (bad.status, bad.worst, bad.is_known) == (Status.FAILED, Level.ERROR, True)
+    assert bad.findings[0].evidence == {"count": 3}
+    assert not report.bad
+    report = play(made("x-ok", passes), known=frozenset({"x-ok"}))
+    assert [each.check.id for each in report.bad] == ["x-ok"]
+
+
+def test_fail_fast_stops_at_the_first_failure() -> None:
+    """What was not made has no outcome."""
+    report = play(made("x-bad", fails), made("x-ok", passes), config=evolve(GOOD, fail_fast=True))
+    assert statuses(report) == {"x-bad": Status.FAILED}
+
+
+def test_a_command_that_is_not_there_could_not_run() -> None:
+    """Nothing came of any check but the one that says so."""
+    config = evolve(GOOD, command=("/no/such/plugin", "{dir}"))
+    report = play(made("x-ok", passes), CHECKS["reg-happens"], config=config)
+    assert statuses(report) == {"x-ok": Status.SKIPPED, "reg-happens": Status.FAILED}, told(report)
+    assert report.outcomes[1].findings[0].evidence == {"exit_code": 127}
+    assert "command not found" in report.notes[0]
+
+
+def test_nothing_of_a_plugin_is_left_behind(tmp_path: Path) -> None:
+    """Neither what it has started nor a daemon that left its session."""
+    script = "import os,sys,time; os.fork() or os.setsid() or os.fork(); open(sys.argv[1]+'/'+str(os.getpid()),'w'); time.sleep(60)"
+    config = evolve(GOOD, command=(sys.executable, "-c", script, str(tmp_path), "{dir}"), start_timeout_s=1.0)
+    report = play(made("x-ok", passes), config=config)
+    assert statuses(report) == {"x-ok": Status.SKIPPED}
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(pids) >= 2
+    assert not [pid for pid in pids if _runs(pid)]
+
+
+def _runs(pid: int) -> bool:
+    """A zombie, whose parent does not care for it, does not run."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("name, options", [("env_gpu", ("--gpus", "2")), ("aio", ()), ("two_resources", ())])
+def test_good_plugins_pass_the_quick_set_without_warnings(name: str, options: tuple[str, ...]) -> None:
+    """On the newest kubelet and an old one."""
+    from kubelet_sim.conformance import Mode
+
+    for report in run(evolve(example(name, *options), mode=Mode.QUICK, kubelet_versions=("1.36", "1.24"))):
+        assert {each.status for each in report.outcomes} <= {Status.PASSED, Status.SKIPPED}, told(report)
+        assert report.could_run
+
+
+def test_the_seed_is_in_the_report() -> None:
+    """Given or drawn."""
+    report = only(evolve(GOOD, select=("name-valid",), seed=42))
+    assert report.about.seed == 42
+    assert report.about.resources == ("example.com/gpu",)
