@@ -10,8 +10,8 @@ checkpoint durably. They take turns, step by step, so that other work on the mac
 operation itself; how long a list takes is seen from outside, by the plugin. The *floor* is what nobody can save in an admission:
 one Allocate call of that side's own client, and one durable write of the checkpoint as it is then.
 
-The real side is `make reference`'s, of 1.36.2. Without it, or without Go for the plugin, this says so; without the real side ours
-is measured against the floor alone.
+The real side is `make reference`'s, of 1.36.2. Without it, or without Go for the plugin, this says so; ours is measured against the
+floor alone then, with a plugin in Python if need be.
 """
 
 from __future__ import annotations
@@ -135,7 +135,16 @@ class Side:
             for number in range(spec.resources):
                 numa = ["-numa", str(spec.numa)] if spec.numa > 1 else []
                 folder, resource = str(root / "device-plugins"), _resource(number)
-                command = [str(PLUGIN), "-folder", folder, "-resource", resource, "-devices", str(spec.devices), *numa]
+                command = [
+                    *plugin_command(),
+                    "-folder",
+                    folder,
+                    "-resource",
+                    resource,
+                    "-devices",
+                    str(spec.devices),
+                    *numa,
+                ]
                 plugins.append(Lines(command))
                 plugins[-1].exchange("register")
             self.ask("capacity")
@@ -160,6 +169,11 @@ class Side:
         """One call and one write."""
         answer, _ = self.ask("floor", rounds=1, ids=[f"device-{number:05}" for number in range(ids)])
         return float(answer["calls"][0] + answer["writes"][0])
+
+
+def plugin_command() -> list[str]:
+    """The compiled one if there is one."""
+    return [str(PLUGIN)] if PLUGIN.exists() else [sys.executable, str(HERE / "plugin" / "plugin.py")]
 
 
 def _resource(number: int) -> str:
@@ -341,7 +355,7 @@ def built() -> list[str]:
         command = [go, "build", "-trimpath", "-o", str(PLUGIN), "."]
         subprocess.run(command, cwd=HERE / "plugin", env=environment, check=False)
     if not PLUGIN.exists():
-        missing.append("the plugin (it takes Go)")
+        missing.append("the compiled plugin (it takes Go); the one in Python is slower, and ours is measured alone")
     if not REAL.exists() or shutil.which("unshare") is None:
         missing.append("the real manager (make reference; it takes Go, and Linux with unshare)")
     return missing
@@ -350,7 +364,7 @@ def built() -> list[str]:
 def _sides(profile: str | None) -> list[Side]:
     environment = {} if profile is None else {"KUBELET_SIM_PROFILE": profile}
     sides = [Side(OURS, [sys.executable, str(HERE / "ours.py")], environment)]
-    if REAL.exists() and shutil.which("unshare") is not None:
+    if PLUGIN.exists() and REAL.exists() and shutil.which("unshare") is not None:
         in_its_namespace = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /var/lib && exec "$0"']
         sides.append(Side(THEIRS, [*in_its_namespace, str(REAL)]))
     return sides
@@ -366,8 +380,6 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     for missing in built():
         print(f"missing: {missing}")
-    if not PLUGIN.exists():
-        return 2
     when, load = time.strftime("%Y-%m-%d %H:%M"), " ".join(f"{each:.1f}" for each in os.getloadavg())
     print(
         f"{when}, Python {platform.python_version()}, {os.cpu_count()} cpus, load before {load}\n\n{HEADER}", flush=True
