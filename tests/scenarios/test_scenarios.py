@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 STORIES = [
     story
     for path in sorted(HERE.rglob("*.yaml"))
-    for story in read_stories(path.read_text(), str(path.relative_to(HERE)))
+    for story in read_stories(path.read_text(), str(path))
 ]
 
 
