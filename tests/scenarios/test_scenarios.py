@@ -13,11 +13,7 @@ from kubelet_sim.scenario.player import play
 from kubelet_sim.scenario.report import wrong_step_text
 
 HERE = Path(__file__).parent
-STORIES = [
-    story
-    for path in sorted(HERE.rglob("*.yaml"))
-    for story in read_stories(path.read_text(), str(path))
-]
+STORIES = [story for path in sorted(HERE.rglob("*.yaml")) for story in read_stories(path.read_text(), str(path))]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
