@@ -17,6 +17,7 @@ from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.explain import explain
 from kubelet_sim.cli.fault import fault
+from kubelet_sim.cli.fuzz import fuzz
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, Commands, complain
 from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
@@ -87,6 +88,7 @@ for _command in (
     call,
     scenario,
     conform,
+    fuzz,
     explain,
     checkpoint,
     versions,

@@ -117,14 +117,15 @@ def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Outco
         for step in outcome.played.steps
         if step.step.place is not None and _is_to_record(step)
     ]
-    edited = editing.with_expectations(text, changes, lambda value: _flow(value, is_ascii=written.is_ascii))
+    edited = editing.with_expectations(text, changes, lambda value: flow_text(value, is_ascii=written.is_ascii))
     try:
         return edited if StoryFile.read(edited, source).documents == written.documents else None
     except UsageError:
         return None
 
 
-def _flow(value: Any, *, is_ascii: bool) -> str:
+def flow_text(value: Any, *, is_ascii: bool = False) -> str:
+    """The value as YAML on one line, in braces."""
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=not is_ascii, width=float("inf")
     )

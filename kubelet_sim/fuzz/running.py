@@ -1,0 +1,131 @@
+"""Plays stories that are made up, and tells of the first step that goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from kubelet_sim.errors import TransportError
+from kubelet_sim.fuzz.config import FuzzConfig
+from kubelet_sim.fuzz.plans import document
+from kubelet_sim.scenario.model import story_from_mapping
+from kubelet_sim.scenario.player import PlayedStep, play_step, stage_of
+
+STORY_S = 60.0
+"""How long one story may take beside the patience with its plugin; an Allocate that hangs would take for ever."""
+_QUIET_S = 1.0
+_GONE = re.compile(r"code = (Canceled|Unavailable) ")
+_CHANGES = re.compile(r"0x[0-9a-f]+|[0-9]+|'[^']*'|\"[^\"]*\"")
+
+
+@frozen
+class Failure:
+    """A step that went wrong."""
+
+    index: int
+    """Of the step, from 0."""
+    do: str
+    problem: str
+    """In one line."""
+    journal: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    """What the plugin said last."""
+
+    @property
+    def sort(self) -> str:
+        """The same for failures that are the same but for numbers and names."""
+        return f"{self.do}: {_CHANGES.sub('…', self.problem)}"
+
+
+def run(document: Mapping[str, Any], config: FuzzConfig) -> Failure | None:
+    """Play a story in a loop of its own; call it in the main thread. `None`: everything was right."""
+    return asyncio.run(_run(document, config))
+
+
+async def _run(document: Mapping[str, Any], config: FuzzConfig) -> Failure | None:
+    story = story_from_mapping(document)
+    index = 0
+    async with stage_of(story) as (stage, order):
+        try:
+            async with asyncio.timeout(STORY_S + config.patience_s):
+                for index, step in enumerate(story.steps):  # noqa: B007 - where it was when time was over
+                    order.follow(None)
+                    done = await play_step(stage, step)
+                    if not done.is_right and not _is_bad_luck(done):
+                        return _failure(index, done)
+        except TimeoutError:
+            do = story.steps[index].do
+            said = tuple(line for lines in stage.output().values() for line in lines)
+            return Failure(index, do, "it did not come to an end", output=said)
+    return None
+
+
+def _is_bad_luck(done: PlayedStep) -> bool:
+    """Whether it met a connection that was about to be replaced: a kubelet loses a pod so, and no plugin is to blame.
+
+    A plugin that has died is told by the steps that follow.
+    """
+    match done.step.do, done.came:
+        case "admit", {"message": str(message)}:
+            return _GONE.search(message) is not None
+        case "fault", _:
+            return "No such file" in done.failure
+    return False
+
+
+def _failure(index: int, done: PlayedStep) -> Failure:
+    said = tuple(line for lines in done.output.values() for line in lines)
+    journal = tuple(f"{record.at_s:.1f} s {record.subject}: {record.text}" for record in done.journal[-10:])
+    return Failure(index, done.step.do, _problem(done), journal, said)
+
+
+def _problem(done: PlayedStep) -> str:
+    if done.failure:
+        return done.failure
+    match done.step.do, done.came:
+        case "sound", {"problems": [str(first), *_]}:
+            return first
+        case "admit", {"message": str(message)}:
+            return f"a pod was rejected: {message}"
+        case "resources", {"endpoint": str(endpoint), "healthy": int(healthy)}:
+            wanted = done.step.expect["contains"]["healthy"]
+            name = done.step.arguments["resource"]
+            return f"{name} did not come back: its endpoint is {endpoint}, {healthy} of {wanted} devices are healthy"
+    return f"it was not as expected: {done.came!r}"
+
+
+def first_look(config: FuzzConfig) -> Mapping[str, int]:
+    """The resources with which the plugin registers, and how many healthy devices each has.
+
+    Raises `TransportError` if it registers nothing, or not all that it should.
+    """
+    return asyncio.run(_first_look(config))
+
+
+async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
+    steps = [{"do": "start", "plugin": "mine"}]
+    story = story_from_mapping(document(config, config.resources, steps))
+    async with stage_of(story) as (stage, _):
+        await stage.do(story.steps[0])
+        loop = asyncio.get_running_loop()
+        deadline, found, since = loop.time() + config.patience_s, {}, loop.time()
+        while loop.time() < deadline:
+            with stage.bell.listening() as rung:
+                views = {view.name: view.healthy for view in stage.node.status().resources if view.endpoint == "live"}
+                if views != found:
+                    found, since = views, loop.time()
+                has_all = bool(found) and set(config.resources) <= found.keys()
+                if has_all and any(found.values()) and loop.time() - since >= _QUIET_S:
+                    break
+                await rung(min(_QUIET_S, deadline - loop.time()))
+        usable = {name: count for name, count in found.items() if count}
+        missing = sorted(set(config.resources) - usable.keys())
+        if missing or not usable:
+            what = f"registered no {' and no '.join(missing)}" if missing else "listed no healthy device"
+            said = "".join(f"\n  {line}" for lines in stage.output().values() for line in lines)
+            raise TransportError(f"the plugin {what} within {config.patience_s:g} s; it said:{said or ' nothing'}")
+    return usable
