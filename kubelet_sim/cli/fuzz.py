@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] CMD...")
-@click.option("--time", "time_s", default="2m", show_default=True, callback=to_seconds, metavar="DURATION", help="For how long.")
+@click.option(
+    "--time", "time_s", default="2m", show_default=True, callback=to_seconds, metavar="DURATION", help="For how long."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
 @click.option(
-    "--steps", type=click.IntRange(1, 100), default=10, show_default=True, help="How many things happen in one run, at most."
+    "--steps",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    help="How many things happen in one run, at most.",
 )
 @click.option(
     "--patience",
@@ -32,18 +38,28 @@ if TYPE_CHECKING:
     metavar="DURATION",
     help="How long the plugin may take to be back after anything, in real time.",
 )
-@click.option("--resource", "resources", multiple=True, metavar="NAME", help="A resource that it registers; may be repeated.")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
-@click.option("--isolate", type=click.Choice(["auto", "namespace", "none"]), default="auto", show_default=True,
-              help="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--resource", "resources", multiple=True, metavar="NAME", help="A resource that it registers; may be repeated."
+)
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
+@click.option(
+    "--isolate",
+    type=click.Choice(["auto", "namespace", "none"]),
+    default="auto",
+    show_default=True,
+    help="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
     help="Where the story goes that reproduces what was found.  [default: fuzz-SEED.yaml]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="A line for each run.")
 @debug
 @click.pass_context
-def fuzz(  # noqa: PLR0913 - one for each option
+def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     ctx: click.Context,
     command: tuple[str, ...],
     time_s: float,
@@ -83,7 +99,11 @@ def fuzz(  # noqa: PLR0913 - one for each option
 
     path = output or Path(f"fuzz-{seed}.yaml")
     write_atomically(path, story_text(searched))
-    click.echo(escape_terminal(f"{path}: the story, {len(searched.found.steps)} steps; play it: kubelet-sim scenario check {path}"))
+    click.echo(
+        escape_terminal(
+            f"{path}: the story, {len(searched.found.steps)} steps; play it: kubelet-sim scenario check {path}"
+        )
+    )
     ctx.exit(EXIT_FINDINGS)
 
 

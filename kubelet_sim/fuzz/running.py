@@ -52,7 +52,7 @@ async def _run(document: Mapping[str, Any], config: FuzzConfig) -> Failure | Non
     async with stage_of(story) as (stage, order):
         try:
             async with asyncio.timeout(STORY_S + config.patience_s):
-                for index, step in enumerate(story.steps):  # noqa: B007 - where it was when time was over
+                for index, step in enumerate(story.steps):
                     order.follow(None)
                     done = await play_step(stage, step)
                     if not done.is_right and not _is_bad_luck(done):
@@ -112,7 +112,8 @@ async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
     async with stage_of(story) as (stage, _):
         await stage.do(story.steps[0])
         loop = asyncio.get_running_loop()
-        deadline, found, since = loop.time() + config.patience_s, {}, loop.time()
+        deadline, since = loop.time() + config.patience_s, loop.time()
+        found: dict[str, int] = {}
         while loop.time() < deadline:
             with stage.bell.listening() as rung:
                 views = {view.name: view.healthy for view in stage.node.status().resources if view.endpoint == "live"}

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from kubelet_sim.fuzz.actions import PLUGIN, Action
+from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import Plan, document, first_plans, plans, story_of
 from kubelet_sim.fuzz.running import Failure, first_look, run
@@ -87,9 +87,7 @@ class _Search:
             self._draw()
         except _Over:
             pass
-        return Searched(
-            self._config, self._runs, self._actions, self._passed_s, self._found, tuple(self._fleeting)
-        )
+        return Searched(self._config, self._runs, self._actions, self._passed_s, self._found, tuple(self._fleeting))
 
     def _draw(self) -> None:
         @seed(self._config.seed)
@@ -171,5 +169,3 @@ class _Search:
 
     def _has_time(self) -> bool:
         return time.monotonic() < self._shrink_until_s
-
-

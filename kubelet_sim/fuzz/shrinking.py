@@ -11,7 +11,9 @@ T = TypeVar("T")
 Plan = tuple[Action, ...]
 
 
-def without_some(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool], keep: Callable[[T], bool]) -> tuple[T, ...]:
+def without_some(
+    items: Sequence[T], fails: Callable[[tuple[T, ...]], bool], keep: Callable[[T], bool]
+) -> tuple[T, ...]:
     """The items of which none can be left out without `fails` becoming false; large pieces are tried first.
 
     Args:
@@ -25,7 +27,9 @@ def without_some(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool], kee
         begin = 0
         has_changed = False
         while begin < len(left):
-            shorter = left[:begin] + tuple(item for item in left[begin : begin + size] if keep(item)) + left[begin + size :]
+            shorter = (
+                left[:begin] + tuple(item for item in left[begin : begin + size] if keep(item)) + left[begin + size :]
+            )
             if len(shorter) < len(left) and fails(shorter):
                 left, has_changed = shorter, True
             else:
