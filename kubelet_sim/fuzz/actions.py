@@ -82,7 +82,7 @@ class Telling:
         manifest = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "uid": name},
             "spec": {
                 "restartPolicy": "Never",
                 "containers": [{"name": "main", "resources": {"limits": {resource: count}}}],

@@ -47,7 +47,7 @@ def test_every_command_shows_an_example(name: str) -> None:
     assert f"kubelet-sim {name}" in result.output.partition("Example")[2]
 
 
-NO_ROOT = {"call", "checkpoint", "completion", "demo", "explain", "fault", "replay", "scenario", "versions"}
+NO_ROOT = {"call", "checkpoint", "completion", "demo", "explain", "fault", "fuzz", "replay", "scenario", "versions"}
 """Commands that need no running node."""
 
 
