@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -41,11 +42,13 @@ class Isolation(Enum):
 
 @frozen
 class SuiteConfig:
-    """The choices. `command`, `attach` or `consumer` says what is tested."""
+    """The choices. `command`, `start`, `attach` or `consumer` says what is tested."""
 
     # What is tested
     command: tuple[str, ...] = ()
     """The plugin's; `{dir}` is the device-plugin directory, `{socket}` the kubelet's socket in it."""
+    start: Callable[[Path], AbstractContextManager[object]] | None = None
+    """A plugin in this process: given the device-plugin directory, it serves there for as long as it is entered."""
     attach: Path | None = None
     """A root directory that is served instead; a plugin that runs already registers there by itself."""
     env: Mapping[str, str] = field(default=_NOTHING, hash=False)
@@ -102,11 +105,11 @@ class SuiteConfig:
 
     def check(self) -> None:
         """Raises `UsageError` for choices that do not go together."""
-        given = [name for name in ("command", "attach", "consumer") if getattr(self, name)]
+        given = [name for name in ("command", "start", "attach", "consumer") if getattr(self, name)]
         if not given:
             raise UsageError("there is nothing to test: give a command behind --, or --attach")
         if len(given) > 1 and "consumer" not in given:
-            raise UsageError("a plugin is started from a command or attached to, not both")
+            raise UsageError("a plugin is started from a command, in this process, or attached to: one of them")
         if unknown := [name for name in self.hooks if name not in HOOKS]:
             raise UsageError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
         if not self.kubelet_versions:

@@ -19,6 +19,7 @@ from attrs import frozen
 from kubelet_sim.conformance.attached import AttachedPlugin
 from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
+from kubelet_sim.conformance.in_process import InProcessPlugin
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.process import Launch, PluginProcess
 from kubelet_sim.conformance.shuffled import Shuffled
@@ -120,6 +121,8 @@ class Rig:
         Raises `TransportError` if it would have to be isolated and cannot be.
         """
         config = self.config
+        if config.start is not None:
+            return InProcessPlugin(config.start, self.root, self.bell.ring)
         launch = Launch(config.command, self.root, config.env, config.cwd, is_isolated=False)
         if config.isolate is not Isolation.NONE and (why := why_not_isolated()) is not None:
             if config.isolate is Isolation.NAMESPACE or not launch.has_placeholder:

@@ -74,6 +74,8 @@ def why_not(check: Check, config: SuiteConfig, profile: Profile) -> str:
         return f"needs {' and '.join(missing)}"
     if Need.HOOK in check.needs - check.optional and not check.hooks and not config.hooks:
         return "needs a command that changes devices: --break CMD, --mend CMD, --add CMD, --remove CMD"
+    if Need.PROCESS in check.needs - check.optional and config.start is not None:
+        return "needs the plugin's process: give its command instead of a plugin in this one"
     if check.stage is Stage.OWN and config.attach is not None:
         return "needs to start the plugin itself: give its command behind -- instead of --attach"
     return ""

@@ -123,7 +123,7 @@ class Suite:
         about = About(
             kubelet_sim=__version__,
             kubelet_version=self._profile.stands_for,
-            plugin=shlex.join(config.command or config.consumer) or f"attached at {config.attach}",
+            plugin=_tested(config),
             resources=self._resources,
             seed=self._seed,
             mode=config.mode.value,
@@ -257,6 +257,13 @@ class Suite:
     def _tell(self, text: str) -> None:
         self._notes.append(text)
         self._listener(Progress(len(self._outcomes), len(self._checks), text=text))
+
+
+def _tested(config: SuiteConfig) -> str:
+    """What is tested, for people."""
+    if config.start is not None:
+        return f"{getattr(config.start, '__qualname__', config.start)} in this process"
+    return shlex.join(config.command or config.consumer) or f"attached at {config.attach}"
 
 
 _NOBODY = About("", "", "", (), 0, Mode.DEFAULT.value, 0.0)

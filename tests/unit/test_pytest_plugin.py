@@ -121,6 +121,168 @@ def test_a_choice_that_there_is_not_is_named(pytester: pytest.Pytester, monkeypa
     result.stdout.fnmatch_lines(["*numa_nodes: no choice for a node; there are: root, *numa*"])
 
 
+VERSIONS = """
+import asyncio
+import sys
+
+import pytest
+
+
+def release(kubelet):
+    return kubelet.config.profile.version
+
+
+def test_the_default(kubelet, kubelet_sim_version):
+    assert (release(kubelet), kubelet_sim_version) == (DEFAULT, NAMED)
+
+
+@pytest.mark.kubelet_version("1.24")
+def test_a_marker(kubelet):
+    assert release(kubelet) == "1.24"
+
+
+@pytest.mark.kubelet_version("1.24", "1.30")
+def test_several(kubelet, kubelet_sim_version):
+    assert release(kubelet) == kubelet_sim_version
+
+
+def test_a_choice_goes_before_all(make_kubelet):
+    assert release(make_kubelet(kubelet_version="1.28")) == "1.28"
+
+
+@pytest.mark.kubelet_version("1.26")
+def test_with_a_loop(make_node, manual_clock):
+    async def body():
+        async with make_node(clock=manual_clock) as node:
+            await node.advance(10)
+            assert node.status().resources == ()
+            return node.kubelet
+
+    assert asyncio.run(body()) is not None
+
+
+def test_a_process(kubelet, plugin_process):
+    plugin = plugin_process(sys.executable, "-m", "plugins_examples.env_gpu", "--gpus", "2", "--socket-dir", "{dir}")
+    kubelet.wait_for(lambda node: any(each.healthy == 2 for each in node.resources))
+    assert plugin.exit_code is None
+    assert plugin.stop() == 0
+    kubelet.wait_for(lambda node: node.resources[0].endpoint == "stopped")
+    plugin.close()
+    assert isinstance(plugin.output(), str)
+"""
+
+
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *options: str) -> pytest.RunResult:
+    """A pytest of its own with the plugin, installed or not."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return pytester.runpytest_subprocess("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin", *options)
+
+
+@pytest.mark.parametrize(
+    "options, ini, default, named, passed",
+    [
+        ((), "", "1.36", None, 7),
+        (("--kubelet-version", "1.25"), "kubelet_sim_version = 1.20", "1.25", "1.25", 7),
+        ((), "kubelet_sim_version = 1.20", "1.20", "1.20", 7),
+        (("-n", "2"), "", "1.36", None, 7),
+    ],
+)
+def test_which_kubelet(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    ini: str,
+    default: str,
+    named: str | None,
+    passed: int,
+) -> None:
+    """A choice goes before the marker, that before the option, that before the ini file; several are a test each.
+
+    Processes and nodes with a loop work as well, in workers of pytest-xdist, too.
+    """
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    pytester.makepyfile(f"DEFAULT, NAMED = {default!r}, {named!r}\n{VERSIONS}")
+    result = run(pytester, monkeypatch, "-W", "error", "-q", "--strict-markers", *options)
+    result.assert_outcomes(passed=passed)
+
+
+def test_two_versions_on_the_command_line(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that use a kubelet run on each; the others run once."""
+    pytester.makepyfile("def test_a(kubelet):\n    pass\n\ndef test_b():\n    pass\n")
+    result = run(pytester, monkeypatch, "-v", "--kubelet-version", "1.25", "--kubelet-version", "1.36")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*test_a?1.25? PASSED*", "*test_a?1.36? PASSED*", "*test_b PASSED*"])
+
+
+def test_a_failure_shows_what_happened(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node's transcript and the plugin's output stand below the traceback, escaped; a test that passes shows neither."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        SAYS = [sys.executable, "-c", r"print('\\x1b[31mspoken\\x1b[0m')"]
+
+
+        def test_bad(kubelet, plugin_process, fake_plugin):
+            fake_plugin("example.com/dev", devices=["a"])
+            plugin_process(*SAYS, isolated=False).wait()
+            assert False
+
+
+        def test_good(plugin_process):
+            plugin_process(*SAYS, isolated=False).wait()
+        """
+    )
+    result = run(pytester, monkeypatch)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*transcript of kubelet-sim node 1, the last records*",
+            "*example.com/dev*",
+            "*- output of *",
+            "*x1b?31mspoken*",
+        ]
+    )
+    assert "\x1b[31m" not in result.stdout.str()
+    assert result.stdout.str().count("transcript of kubelet-sim node") == 1
+
+
+def test_a_plugin_is_told_the_directory_in_its_environment(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Placeholders in variables count, and what it has started ends with it."""
+    pytester.makepyfile(
+        """
+        import os
+        import sys
+
+        import pytest
+
+        CODE = "import os, subprocess; print(os.environ['WHERE'], subprocess.Popen(['sleep', '600']).pid, flush=True)"
+
+
+        def test_it(kubelet, plugin_process):
+            plugin = plugin_process(sys.executable, "-c", CODE, env={"WHERE": "{socket}"})
+            assert plugin.wait() == 0
+            where, pid = plugin.output().split()
+            assert where == str(kubelet.registration_socket)
+            plugin.close()
+            with pytest.raises(ProcessLookupError):
+                for _ in range(1_000_000):
+                    os.kill(int(pid), 0)
+                    if open(f"/proc/{pid}/stat").read().split()[2] in "ZX":
+                        raise ProcessLookupError
+
+
+        def test_not_there(plugin_process):
+            with pytest.raises(TimeoutError):
+                plugin_process("sleep", "600", isolated=False).wait(0.01)
+            assert plugin_process("/no/such/program", isolated=False).wait() == 127
+        """
+    )
+    run(pytester, monkeypatch).assert_outcomes(passed=2)
+
+
 def test_the_plugin_imports_nothing_heavy() -> None:
     """Loading the plugin, which every pytest run of a user's project does, imports neither gRPC nor our own rooms."""
     code = (
