@@ -35,7 +35,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from attrs import define, field
 
@@ -136,6 +136,21 @@ class Bench:
     def probes(self) -> tuple[Probe, ...]:
         """What the plugin was like when it first called Register, by resource; on the shared stage only."""
         return tuple(self._rig.start_probe.probes.values())
+
+    @property
+    def remembered(self) -> dict[str, Any]:
+        """What checks on the same plugin leave to those after them; answers that need not be asked for twice."""
+        return self._rig.remembered
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether the plugin sees the node's root in the place of `/var/lib/kubelet`."""
+        return isinstance(self.plugin, PluginProcess) and self.plugin.is_isolated
+
+    @property
+    def root(self) -> Path:
+        """The node's root, which stands for `/var/lib/kubelet`."""
+        return self._rig.root.path
 
     def sockets(self) -> dict[str, Path]:
         """Socket files in the device-plugin directory by name, `kubelet.sock` left out."""

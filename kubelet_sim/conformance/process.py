@@ -99,6 +99,11 @@ class PluginProcess:
         return self._process.pid if self._process is not None and not self.has_ended else None
 
     @property
+    def is_isolated(self) -> bool:
+        """Whether it sees the node's root in the place of a real kubelet's."""
+        return self._launch.is_isolated
+
+    @property
     def was_started(self) -> bool:
         """Whether it was ever started."""
         return self._process is not None

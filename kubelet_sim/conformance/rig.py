@@ -12,7 +12,7 @@ import tempfile
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from attrs import frozen
 
@@ -83,6 +83,8 @@ class Rig:
         self.bell = Bell()
         self.was_lost = False
         """Whether the plugin had to be started again since somebody looked."""
+        self.remembered: dict[str, Any] = {}
+        """What checks on this plugin leave to those after them, by names of theirs."""
         self.window: Window | None = None
         """The idle while that checks share."""
         self._idle_since_s: float | None = None

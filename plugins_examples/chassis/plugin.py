@@ -74,6 +74,12 @@ def to_message(devices: Iterable[Device]) -> api_pb2.ListAndWatchResponse:
     return answer
 
 
+def known_of(asked: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Those that are listed, in the order given."""
+    listed = set(known)
+    return [each for each in asked if each in listed]
+
+
 def in_list_order(asked: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
     """The ids asked for in the order of the list, none twice: the kubelet's own order means nothing.
 

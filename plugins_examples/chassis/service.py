@@ -15,7 +15,7 @@ from pathlib import Path
 import grpc
 
 from plugins_examples.chassis.devices import Inventory
-from plugins_examples.chassis.plugin import Plugin, Refused, in_list_order, to_message
+from plugins_examples.chassis.plugin import Plugin, Refused, in_list_order, known_of, to_message
 from plugins_examples.chassis.sockets import SERVER_OPTIONS, grpc_address, new_socket_path, socket_identity
 from plugins_examples.pb import api_pb2, api_pb2_grpc
 
@@ -93,13 +93,16 @@ class Service(api_pb2_grpc.DevicePluginServicer):
     def GetPreferredAllocation(  # noqa: N802
         self, request: api_pb2.PreferredAllocationRequest, context: grpc.ServicerContext
     ) -> api_pb2.PreferredAllocationResponse:
-        """One choice for each container. Nothing is given away yet: the kubelet may still take others."""
+        """One choice for each container. Nothing is given away yet: the kubelet may still take others.
+
+        What it calls available may be older than our list. An id that is gone is left out: an error would reject the pod.
+        """
         answer = api_pb2.PreferredAllocationResponse()
         known = self._inventory.ids
         with _refusing(context):
             for container in request.container_requests:
-                available = in_list_order(container.available_deviceIDs, known)
-                must_include = in_list_order(container.must_include_deviceIDs, known)
+                available = in_list_order(known_of(container.available_deviceIDs, known), known)
+                must_include = in_list_order(known_of(container.must_include_deviceIDs, known), known)
                 chosen = self._plugin.prefer(available, must_include, container.allocation_size)
                 answer.container_responses.add(deviceIDs=chosen)
         return answer

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from kubelet_sim.conformance.checks import (
+    allocate,
+    allocate_content,
     health,
     lifecycle,
     listing,
     names,
     options,
+    pre_start,
+    preferred,
     registration,
     restart,
     scale,
     security,
     shutdown,
+    spec_content,
+    spec_files,
     topology,
 )
 
 __all__ = [
+    "allocate",
+    "allocate_content",
     "health",
     "lifecycle",
     "listing",
     "names",
     "options",
+    "pre_start",
+    "preferred",
     "registration",
     "restart",
     "scale",
     "security",
     "shutdown",
+    "spec_content",
+    "spec_files",
     "topology",
 ]

@@ -1,0 +1,254 @@
+"""Checks of the group Container spec content, second part: whether what is named is there, and the names of CDI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kubelet_sim.conformance.asking import Granted, annotated_names, cdi_names, granted, outcome, quoted, with_devices
+from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check import Group, Level, check
+from kubelet_sim.conformance.host import RootedFiles
+from kubelet_sim.container.cdi.annotations import PREFIX
+from kubelet_sim.container.cdi.names import BadName, parse_name
+from kubelet_sim.container.cdi.registry import Registry, read_registry
+from kubelet_sim.container.host import FileKind
+from kubelet_sim.errors import RpcFailed
+from kubelet_sim.model.response import DeviceNode, Mount
+
+GROUP = Group.SPEC
+SINGLES = 8
+DIGIT_SINCE = (0, 5)
+_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+
+
+def host(bench: Bench) -> RootedFiles:
+    """The host that the plugin means."""
+    return RootedFiles(bench.config.host_root, bench.root if bench.is_isolated else None)
+
+
+def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNode | Mount]]:
+    """Every device and mount, those that are the same once."""
+    seen: set[tuple[str, str]] = set()
+    for each in found:
+        for what, listed in (("device", each.response.devices), ("mount", each.response.mounts)):
+            for entry in listed:
+                if (what, entry.host_path) not in seen:
+                    seen.add((what, entry.host_path))
+                    yield each, what, entry
+
+
+@check(
+    "spec-host-path-exists",
+    GROUP,
+    "Every host path exists",
+    level=Level.ERROR,
+    needs="F",
+    what="The host paths of mounts and devices in the answers to Allocate are looked up below the host root of the configuration.",
+    why="The container does not start; the kubelet tries again and again, and the pod holds its devices meanwhile.",
+    fix="Look before answering: report the device unhealthy, or refuse the call, if something is missing.",
+    source="public reports",
+    rules="DM-125",
+)
+async def host_path_exists(bench: Bench) -> None:
+    """Everything is there."""
+    files, judged = host(bench), False
+    for each, what, entry in entries(await granted(bench)):
+        judged = True
+        if files.resolved(entry.host_path) is None:
+            text = f"{each}: the host path {entry.host_path!r} of a {what} does not exist"
+            bench.error(text, resource=each.resource, path=entry.host_path)
+    if not judged:
+        bench.skip("no answer has a mount or a device")
+
+
+@check(
+    "spec-device-is-device",
+    GROUP,
+    "What is granted as a device is one",
+    level=Level.ERROR,
+    needs="F",
+    what="The host paths of devices are looked up: character or block devices are expected. Paths that do not exist are left to "
+    "spec-host-path-exists.",
+    why="Runtimes refuse a container with a file for a device; some look into a directory and grant all that lies there.",
+    fix="Grant files and directories by mounts.",
+    source="the API file; public reports",
+    rules="DM-125 DM-126",
+)
+async def is_device(bench: Bench) -> None:
+    """A character or block device."""
+    files, judged = host(bench), False
+    for each, what, entry in entries(await granted(bench)):
+        real = files.resolved(entry.host_path) if what == "device" else None
+        found = files.look(real) if real is not None else None
+        judged = judged or what == "device"
+        if found is not None and found.kind not in {FileKind.CHARACTER, FileKind.BLOCK}:
+            kind = {FileKind.OTHER: "socket", FileKind.FIFO: "pipe"}.get(found.kind, found.kind.value)
+            text = f"{each}: {entry.host_path!r} is granted as a device, and is a {kind}"
+            bench.error(text, resource=each.resource, path=entry.host_path, kind=kind)
+    if not judged:
+        bench.skip("no answer has a device")
+
+
+@check(
+    "spec-symlink-host-path",
+    GROUP,
+    "No host path is a symbolic link",
+    level=Level.WARNING,
+    needs="F",
+    what="The last part of each host path of mounts and devices is looked at.",
+    why="A link is followed: the container gets its target, under the target's number, and a later change of the link is not seen. Not "
+    "every runtime follows it for a device.",
+    fix="Resolve the link, and give the target as host path; the container path may keep the name.",
+    source="public reports",
+    rules="DM-125 DM-126",
+)
+async def symlink(bench: Bench) -> None:
+    """The thing itself."""
+    files, judged = host(bench), False
+    for each, what, entry in entries(await granted(bench)):
+        judged = True
+        found = files.look(entry.host_path)
+        if found is not None and found.kind is FileKind.LINK:
+            target = files.resolved(entry.host_path) or "nowhere"
+            text = f"{each}: the host path {entry.host_path!r} of a {what} is a link to {target!r}"
+            bench.warning(text, resource=each.resource, path=entry.host_path, target=target)
+    if not judged:
+        bench.skip("no answer has a mount or a device")
+
+
+# --- CDI
+
+
+async def named(bench: Bench) -> list[tuple[Granted, str]]:
+    """Every CDI name, once, with the first answer that has it; skipped if there is none."""
+    found: dict[str, Granted] = {}
+    for each in await granted(bench):
+        for name in cdi_names(each.response):
+            found.setdefault(name, each)
+    if not found:
+        bench.skip("no answer names a CDI device")
+    return [(each, name) for name, each in found.items()]
+
+
+def registry(bench: Bench) -> Registry:
+    """All CDI spec files, as they are now."""
+    return read_registry(host(bench), tuple(map(str, bench.config.cdi_dirs)))
+
+
+@check(
+    "cdi-name-grammar",
+    GROUP,
+    "CDI names are well formed",
+    level=Level.ERROR,
+    what="The CDI names in the field and in annotations of answers to Allocate. A device name that begins with a digit is a warning, "
+    "unless its spec file is of CDI 0.5 or later.",
+    why="A runtime refuses the container.",
+    fix="Use vendor/class=name, made of letters, digits, dashes, dots and underscores.",
+    source="the CDI specification; the API file",
+    rules="DM-132 DM-133",
+)
+async def grammar(bench: Bench) -> None:
+    """vendor/class=name."""
+    known = None
+    for each, name in await named(bench):
+        try:
+            parsed = parse_name(name)
+        except BadName as bad:
+            bench.error(f"{each}: {bad}", resource=each.resource, name=name)
+            continue
+        if parsed.device[0].isdigit():
+            known = known or registry(bench)
+            defined = known.devices.get(name)
+            version = _VERSION.match(defined.spec.version) if defined is not None else None
+            if version is None or (int(version[1]), int(version[2])) < DIGIT_SINCE:
+                text = f"{each}: the device in {name!r} begins with a digit, which CDI before 0.5 does not know"
+                bench.warning(text, resource=each.resource, name=name)
+
+
+@check(
+    "cdi-name-resolvable",
+    GROUP,
+    "Every CDI name is defined when Allocate returns",
+    level=Level.ERROR,
+    needs="F",
+    what="Up to eight devices of each resource are allocated one by one; right after each answer its CDI names are looked up in the spec "
+    "files of the given directories.",
+    why="The runtime reads the files when it makes the container, a moment later: a name that is not there fails the container.",
+    fix="Write the spec file before the device is listed, whole, and rename it into place.",
+    source="the CDI specification; public reports",
+    rules="DM-132",
+)
+async def resolvable(bench: Bench) -> None:
+    """In a file."""
+    await named(bench)
+    missing: dict[str, str] = {}
+    there = registry(bench)
+    for resource, ids in with_devices(bench):
+        async with bench.connection(resource) as plugin:
+            for id_ in ids[:SINGLES]:
+                came = await outcome(plugin.allocate([id_]))
+                there = registry(bench)
+                if isinstance(came, RpcFailed) or not came.responses:
+                    continue
+                missing.update(
+                    {name: f"{resource}, {id_!r}" for name in cdi_names(came.responses[0]) if name not in there.devices}
+                )
+    for name, whose in missing.items():
+        why = f"conflicts in {quoted(there.conflicts[name])}" if name in there.conflicts else "no spec file defines it"
+        broken = [f"{each.path}: {each.problem}" for each in there.files if each.problem]
+        more = f"; not used: {quoted(broken)}" if broken else ""
+        text = f"{whose}: {name!r} is not to be found, {why} (of {', '.join(there.directories)}{more})"
+        bench.error(text, name=name, directories=list(there.directories))
+
+
+@check(
+    "cdi-not-both-channels",
+    GROUP,
+    "No device is named both in the field and in an annotation",
+    level=Level.WARNING,
+    what="The CDI names in the field and in annotations of each answer.",
+    why="A runtime that reads both injects the device twice, or refuses it; releases of the kubelet from 1.28 to 1.31 make annotations "
+    "of the field by themselves.",
+    fix="Use the field alone, on every release that has it.",
+    source="public reports",
+    rules="DM-132 DM-133",
+)
+async def both_channels(bench: Bench) -> None:
+    """One of the two."""
+    told: set[str] = set()
+    await named(bench)
+    for each in await granted(bench):
+        both = sorted(set(each.response.cdi_devices) & set(annotated_names(each.response)))
+        if both and each.resource not in told:
+            told.add(each.resource)
+            bench.warning(f"{each}: {quoted(both)} named in the field and in an annotation", resource=each.resource)
+
+
+@check(
+    "cdi-annotation-key-unique",
+    GROUP,
+    "CDI annotations of two resources have different keys",
+    level=Level.ERROR,
+    what="The keys of CDI annotations in the answers of all resources are compared.",
+    why="For a container with both resources one annotation wins, and the devices of the other are not injected.",
+    fix="Put the resource, or something unique, into the key.",
+    source="public reports",
+    rules="DM-124 DM-133",
+)
+async def annotation_key(bench: Bench) -> None:
+    """A key belongs to one resource."""
+    owners: dict[str, set[str]] = {}
+    for each in await granted(bench):
+        for key in each.response.annotations:
+            if key.startswith(PREFIX):
+                owners.setdefault(key, set()).add(each.resource)
+    if not owners:
+        bench.skip("no answer has a CDI annotation")
+    if len(bench.resources) <= 1:
+        bench.skip("needs a plugin with two resources")
+    for key, of in sorted(owners.items()):
+        if len(of) > 1:
+            bench.error(
+                f"{' and '.join(sorted(of))} use the same CDI annotation {key!r}", key=key, resources=sorted(of)
+            )
