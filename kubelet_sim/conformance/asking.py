@@ -13,6 +13,7 @@ from attrs import frozen
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Level
 from kubelet_sim.conformance.connection import RecordedConnection
+from kubelet_sim.conformance.probe import accepts
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import PluginOptions
@@ -22,7 +23,7 @@ T = TypeVar("T")
 SINGLES = 8
 """How many devices are asked for one by one."""
 UNKNOWN_ID = "no-such-device"
-ENDS_WITHIN_S = 2.0
+ENDS_WITHIN_S, STILL_SERVES_S = 2.0, 0.2
 CALLS, FOR_S = 100, 5.0
 SLOW_S, TOO_SLOW_S = 1.0, 10.0
 _SHARE = 0.99
@@ -66,8 +67,10 @@ async def outcome(call: Awaitable[T]) -> T | RpcFailed:
 
 async def has_fallen(bench: Bench, came: object) -> bool:
     """Whether the plugin ended over a call with that outcome."""
-    if isinstance(came, RpcFailed) and came.code in _LOST_CODES:
-        await bench.plugin.ended(ENDS_WITHIN_S)
+    if isinstance(came, RpcFailed) and came.code in _LOST_CODES and not bench.plugin.has_ended:
+        paths = {each.socket_path for each in bench.seen.registrations if each.resource in bench.resources}
+        serves = any(map(accepts, paths))
+        await bench.plugin.ended(STILL_SERVES_S if serves else ENDS_WITHIN_S)
     return bench.plugin.has_ended
 
 

@@ -12,7 +12,6 @@ from kubelet_sim.conformance.asking import (
     judge_latency,
     likeness,
     outcome,
-    quoted,
     shuffled,
     with_devices,
 )
@@ -24,7 +23,7 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.admission import Rejected
 
 GROUP = Group.ALLOCATE
-SEVERAL = 3
+SEVERAL, MOST_AGAIN = 3, 8
 ENDS_WITHIN_S = 30.0
 MOST_COUNTS = 16
 """Counts of devices that are tried without --full."""
@@ -149,14 +148,15 @@ async def realloc(bench: Bench) -> None:
     """As often as one likes."""
     before = await answers(bench)
     for resource, ids in with_devices(bench):
+        allocated = {each for each in ids if before.single(resource, each) is not None}
         async with bench.connection(resource) as plugin:
-            for round_ in range(2):
-                refused = await _refused(plugin, ids[:8])
-                if refused and (round_ or before.single(resource, refused[0]) is not None):
-                    text = (
-                        f"{resource}: {refused[0]!r} was allocated before, and Allocate of it failed now: {refused[1]}"
-                    )
-                    bench.error(text, resource=resource, id=refused[0], code=refused[1].code)
+            for each in (*ids[:MOST_AGAIN], *ids[:MOST_AGAIN]):
+                came = await outcome(plugin.allocate([each]))
+                if not isinstance(came, RpcFailed):
+                    allocated.add(each)
+                elif each in allocated:
+                    text = f"{resource}: {each!r} was allocated before, and Allocate of it failed now: {came}"
+                    bench.error(text, resource=resource, id=each, code=came.code)
                     return
     if bench.is_quick or not bench.plugin.can_start:
         bench.note("devices were allocated again by the same instance; not after a restart of the plugin")
@@ -165,7 +165,7 @@ async def realloc(bench: Bench) -> None:
         if not await aside.start():
             aside.note("another instance did not get ready: nothing was allocated again after a restart")
             return
-        granted = [(resource, ids[:8]) for resource, ids in with_devices(aside)]
+        granted = [(resource, ids[:MOST_AGAIN]) for resource, ids in with_devices(aside)]
         for resource, ids in granted:
             async with aside.connection(resource) as plugin:
                 if refused := await _refused(plugin, ids):
@@ -257,11 +257,11 @@ async def empty_request(bench: Bench) -> None:
 )
 async def error_then_ok(bench: Bench) -> None:
     """As if nothing had happened."""
-    before = await answers(bench)
     for resource, ids in with_devices(bench):
-        if before.single(resource, good := min(ids)) is None:
-            bench.skip(f"{resource}: Allocate of {good!r} fails anyway: {FORGOTTEN}")
+        good = min(ids)
         async with bench.connection(resource) as plugin:
+            if isinstance(before := await outcome(plugin.allocate([good])), RpcFailed):
+                bench.skip(f"{resource}: Allocate of {good!r} fails before as well: {before}; {FORGOTTEN}")
             failure = await outcome(plugin.allocate([UNKNOWN_ID]))
         if await has_fallen(bench, failure):
             bench.skip("the plugin ended at an unknown id: see alloc-unknown-id-no-crash")
@@ -358,7 +358,9 @@ async def without_apiserver(bench: Bench) -> None:
     """It works, here."""
     if API_SERVER in os.environ or API_SERVER in bench.config.env:
         bench.skip(f"the plugin is told of an API server by {API_SERVER}")
-    with_devices(bench)
-    found = await answers(bench)
-    if not found.granted and found.failures:
-        bench.info(f"without an API server Allocate fails: {quoted(found.failures)}")
+    for resource, ids in with_devices(bench):
+        async with bench.connection(resource) as plugin:
+            came = [await outcome(plugin.allocate([each])) for each in ids[:SEVERAL]]
+        failures = [each for each in came if isinstance(each, RpcFailed)]
+        if failures and len(failures) == len(came):
+            bench.info(f"{resource}: without an API server Allocate fails: {failures[0]}", code=failures[0].code)
