@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from plugins_examples.faulty.faults import listing, names, options, registration
+from plugins_examples.faulty.faults import allocate, listing, names, options, pre_start, preferred, registration, spec
 from plugins_examples.faulty.faults.table import FAULTS, Fault, fault
 
-__all__ = ["FAULTS", "Fault", "fault", "listing", "names", "options", "registration"]
+__all__ = [
+    "FAULTS",
+    "Fault",
+    "allocate",
+    "fault",
+    "listing",
+    "names",
+    "options",
+    "pre_start",
+    "preferred",
+    "registration",
+    "spec",
+]

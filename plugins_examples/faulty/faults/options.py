@@ -37,7 +37,7 @@ def slow_options(conduct: Conduct) -> None:
     conduct.options = options
 
 
-def _advertise(conduct: Conduct, options: api_pb2.DevicePluginOptions) -> None:
+def advertise(conduct: Conduct, options: api_pb2.DevicePluginOptions) -> None:
     """In both places."""
 
     def request(good: api_pb2.RegisterRequest) -> api_pb2.RegisterRequest:
@@ -50,7 +50,7 @@ def _advertise(conduct: Conduct, options: api_pb2.DevicePluginOptions) -> None:
 @fault("preferred-not-implemented", "opt-pref-flag-consistent")
 def preferred_not_implemented(conduct: Conduct) -> None:
     """It advertises preferred allocation, and that is all."""
-    _advertise(conduct, PREFERRED)
+    advertise(conduct, PREFERRED)
 
     def prefer(request: api_pb2.PreferredAllocationRequest, context: Context) -> api_pb2.PreferredAllocationResponse:
         del request
@@ -62,7 +62,7 @@ def preferred_not_implemented(conduct: Conduct) -> None:
 @fault("pre-start-not-implemented", "opt-prestart-flag-consistent")
 def pre_start_not_implemented(conduct: Conduct) -> None:
     """It requires PreStartContainer, and that is all."""
-    _advertise(conduct, PRE_START)
+    advertise(conduct, PRE_START)
 
     def pre_start(request: api_pb2.PreStartContainerRequest, context: Context) -> api_pb2.PreStartContainerResponse:
         del request
@@ -74,7 +74,7 @@ def pre_start_not_implemented(conduct: Conduct) -> None:
 @fault("options-in-register-only", "opt-register-matches-rpc")
 def options_in_register_only(conduct: Conduct) -> None:
     """Register says that it wants to be called before containers start, GetDevicePluginOptions does not."""
-    _advertise(conduct, PRE_START)
+    advertise(conduct, PRE_START)
     conduct.options = lambda _: api_pb2.DevicePluginOptions()
 
 
