@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -82,6 +83,18 @@ def test_names_in_another_cdi_directory_are_not_found() -> None:
         report = only(config)
     assert [each.status for each in report.outcomes] == [Status.FAILED], told(report)
     assert len(report.outcomes[0].findings) == 4, told(report)
+
+
+@pytest.mark.parametrize("version, status", [("0.4.0", Status.WARNED), ("0.5.0", Status.PASSED)])
+def test_a_digit_needs_a_newer_cdi(version: str, status: Status) -> None:
+    """A device name may begin with a digit if its spec file is of CDI 0.5 or later; before that it is a warning."""
+    devices = [{"name": f"0-faulty-{number}", "containerEdits": {"env": ["A=b"]}} for number in range(3)]
+    document = {"cdiVersion": version, "kind": "faulty.example.com/card", "devices": devices}
+    with folder() as path:
+        (path / "faulty.json").write_text(json.dumps(document))
+        config = evolve(example("faulty", "--fault", "digit-in-cdi-name"), cdi_dirs=(path,))
+        report = only(evolve(config, select=("cdi-name-grammar",)))
+    assert [each.status for each in report.outcomes] == [status], told(report)
 
 
 @pytest.mark.parametrize("name", ["env_gpu", "aio"])

@@ -10,6 +10,7 @@ from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, check
 from kubelet_sim.conformance.host import RootedFiles
 from kubelet_sim.container.cdi.annotations import PREFIX
+from kubelet_sim.container.cdi.decoding import BadSpec, decode
 from kubelet_sim.container.cdi.names import BadName, parse_name
 from kubelet_sim.container.cdi.registry import Registry, read_registry
 from kubelet_sim.container.host import FileKind
@@ -18,6 +19,7 @@ from kubelet_sim.model.response import DeviceNode, Mount
 
 GROUP = Group.SPEC
 SINGLES = 8
+ENDS_WITHIN_S = 30.0
 DIGIT_SINCE = (0, 5)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
@@ -141,8 +143,8 @@ def registry(bench: Bench) -> Registry:
     GROUP,
     "CDI names are well formed",
     level=Level.ERROR,
-    what="The CDI names in the field and in annotations of answers to Allocate. A device name that begins with a digit is a warning, "
-    "unless its spec file is of CDI 0.5 or later.",
+    what="The CDI names in the field and in annotations of answers to Allocate. A device name that begins with a digit is a warning if "
+    "its spec file is of CDI before 0.5.",
     why="A runtime refuses the container.",
     fix="Use vendor/class=name, made of letters, digits, dashes, dots and underscores.",
     source="the CDI specification; the API file",
@@ -157,13 +159,29 @@ async def grammar(bench: Bench) -> None:
         except BadName as bad:
             bench.error(f"{each}: {bad}", resource=each.resource, name=name)
             continue
-        if parsed.device[0].isdigit():
-            known = known or registry(bench)
-            defined = known.devices.get(name)
-            version = _VERSION.match(defined.spec.version) if defined is not None else None
-            if version is None or (int(version[1]), int(version[2])) < DIGIT_SINCE:
-                text = f"{each}: the device in {name!r} begins with a digit, which CDI before 0.5 does not know"
-                bench.warning(text, resource=each.resource, name=name)
+        if not parsed.device[0].isdigit():
+            continue
+        known = known or registry(bench)
+        if old := _old_file(bench, known, parsed.kind):
+            text = f"{each}: the device in {name!r} begins with a digit, and {old}"
+            bench.warning(text, resource=each.resource, name=name)
+        elif name not in known.devices:
+            bench.note(
+                f"the device in {name!r} begins with a digit, as it may from CDI 0.5 on; no file says which it is"
+            )
+
+
+def _old_file(bench: Bench, known: Registry, kind: str) -> str:
+    """Which spec file of that kind is too old for digits; empty: none. Runtimes do not use such a file at all."""
+    for file in known.files:
+        try:
+            spec = file.spec or decode(host(bench).text(file.path))
+        except (BadSpec, OSError, ValueError):
+            continue
+        version = _VERSION.match(spec.version)
+        if spec.kind == kind and version is not None and (int(version[1]), int(version[2])) < DIGIT_SINCE:
+            return f"{file.path} is of CDI {spec.version}"
+    return ""
 
 
 @check(
@@ -182,24 +200,39 @@ async def grammar(bench: Bench) -> None:
 async def resolvable(bench: Bench) -> None:
     """In a file."""
     await named(bench)
-    missing: dict[str, str] = {}
-    there = registry(bench)
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
-            for id_ in ids[:SINGLES]:
-                came = await outcome(plugin.allocate([id_]))
-                there = registry(bench)
-                if isinstance(came, RpcFailed) or not came.responses:
-                    continue
-                missing.update(
-                    {name: f"{resource}, {id_!r}" for name in cdi_names(came.responses[0]) if name not in there.devices}
-                )
+    missing, there = await _missing(bench)
+    if missing and bench.plugin.can_start:
+        # Other instances in this run may have taken the spec file along when they ended.
+        bench.plugin.stop()
+        if not await bench.plugin.ended(ENDS_WITHIN_S):
+            await bench.plugin.kill()
+        if not await bench.start():
+            bench.skip("names were not found; the plugin, started alone to make sure, did not get ready")
+        missing, there = await _missing(bench)
+        bench.note("the plugin was started anew and asked again, alone")
     for name, whose in missing.items():
         why = f"conflicts in {quoted(there.conflicts[name])}" if name in there.conflicts else "no spec file defines it"
         broken = [f"{each.path}: {each.problem}" for each in there.files if each.problem]
         more = f"; not used: {quoted(broken)}" if broken else ""
         text = f"{whose}: {name!r} is not to be found, {why} (of {', '.join(there.directories)}{more})"
         bench.error(text, name=name, directories=list(there.directories))
+
+
+async def _missing(bench: Bench) -> tuple[dict[str, str], Registry]:
+    """The names that were not defined right after an answer, with whose they are; and the spec files of that moment."""
+    missing: dict[str, str] = {}
+    there = registry(bench)
+    for resource, ids in with_devices(bench):
+        async with bench.connection(resource) as plugin:
+            for id_ in ids[:SINGLES]:
+                came = await outcome(plugin.allocate([id_]))
+                now = registry(bench)
+                if isinstance(came, RpcFailed) or not came.responses:
+                    continue
+                if new := [name for name in cdi_names(came.responses[0]) if name not in now.devices]:
+                    missing.update(dict.fromkeys(new, f"{resource}, {id_!r}"))
+                    there = now
+    return missing, there
 
 
 @check(

@@ -166,7 +166,7 @@ def no_cdi_name(conduct: Conduct) -> None:
     _name(conduct, "")
 
 
-@fault("digit-in-cdi-name", "cdi-name-grammar", "cdi-name-resolvable")
+@fault("digit-in-cdi-name", "cdi-name-resolvable")
 def digit_in_cdi_name(conduct: Conduct) -> None:
     """Its CDI names have devices that begin with a digit."""
     _name(conduct, "faulty.example.com/card=0-")
