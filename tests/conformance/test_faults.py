@@ -13,6 +13,17 @@ from tests.conformance.trial import faulty, hardware, only, told
 
 IS_WHOLE = os.environ.get("KUBELET_SIM_MATRIX") == "1"
 BAD = {Status.FAILED, Status.WARNED}
+LEVELLED = {Group.PREFERRED, Group.ALLOCATE, Group.SPEC, Group.PRE_START}
+"""Groups whose checks have to find the fault at the level that the check is entered with."""
+MILDER = {
+    "accepts-unknown",
+    "crashes-at-none",
+    "dot-in-variable",
+    "slow-allocate",
+    "slow-pre-start",
+    "slow-preference",
+}
+"""Faults that are a warning of a check that knows errors as well."""
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -31,6 +42,9 @@ def test_a_check_fails_on_its_fault(name: str) -> None:
         report = only(config if IS_WHOLE else evolve(config, select=fault.checks))
     bad = {each.check.id for each in report.outcomes if is_bad(each)}
     assert bad >= set(fault.checks), told(report)
+    first = next(each for each in report.outcomes if each.check.id == fault.checks[0])
+    if first.check.group in LEVELLED:
+        assert first.worst is (Level.WARNING if name in MILDER else first.check.level), told(report)
     assert report.count(Status.BROKEN) == 0, told(report)
     if IS_WHOLE:
         assert bad == set(fault.checks), told(report)
