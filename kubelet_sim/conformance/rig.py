@@ -90,7 +90,8 @@ class Rig:
         self._idle_since_s: float | None = None
         self._idle_cpu_s: float | None = None
         self._held = AsyncExitStack()
-        folder = config.attach or Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
+        # With one letter the directory has as many bytes as a node's own: what fits there fits here.
+        folder = config.attach or Path(tempfile.mkdtemp(prefix="k", dir=short_folder()))
         if config.attach is None:
             self._held.callback(shutil.rmtree, folder, ignore_errors=True)
         self.root = RootLayout(folder / "n" if config.attach is None else folder.resolve())

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{fault.name}: {', '.join(fault.checks)}: {fault.text}")  # noqa: T201 - that is what was asked for
         return 0
     logging.basicConfig(level=logging.INFO, format="faulty: %(message)s", stream=sys.stderr)
-    conduct = Conduct(options.hardware)
+    conduct = Conduct(options.hardware, options.socket_dir.absolute())
     if options.resource:
         conduct.resources = options.resource
     stopping = threading.Event()
@@ -44,11 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    worker = threading.Thread(target=run, args=(conduct, options.socket_dir.absolute(), stopping))
+    worker = threading.Thread(target=run, args=(conduct, conduct.folder, stopping))
     worker.start()
     while worker.is_alive():
         worker.join(0.1)
-    return 0
+    return conduct.exit_code
 
 
 if __name__ == "__main__":

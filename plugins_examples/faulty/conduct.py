@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 import grpc
 
-from plugins_examples.chassis.sockets import new_socket_path, socket_stem
+from plugins_examples.chassis.sockets import FileIdentity, new_socket_path, socket_identity, socket_stem
 from plugins_examples.pb import api_pb2
 
 HEALTHY, UNHEALTHY = "Healthy", "Unhealthy"
 POLL_S = 0.1
+MONITOR_DOWN = ".monitor-down"
+"""A file among the hardware: nobody can tell the health of any device while it is there."""
 Context = grpc.ServicerContext
 
 
@@ -42,10 +46,30 @@ class Stream:
 
 
 @dataclass
+class Watch:
+    """What a server looks at while it serves, to find out that its kubelet is another one."""
+
+    kubelet: Path
+    path: Path
+    """Its own socket."""
+    before: FileIdentity | None
+    """What the kubelet's socket was when this server began."""
+    number: int
+    """Which server of the resource it is, counted from 1."""
+    since_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def age_s(self) -> float:
+        """For how long it has been registered."""
+        return time.monotonic() - self.since_s
+
+
+@dataclass
 class Conduct:
     """What the plugin does. Faults replace fields and methods by assignment."""
 
     hardware: Path | None = None
+    folder: Path = Path("/var/lib/kubelet/device-plugins")
     resources: list[str] = field(default_factory=lambda: ["example.com/faulty"])
 
     # What it says
@@ -78,12 +102,27 @@ class Conduct:
     retries: bool = True
     complains: bool = True
     registers_again_after_s: float | None = None
-    notices_restart: bool = True
+    restarted: Callable[[Watch], bool] = field(init=False)
+    """Whether the kubelet is another one, as far as it notices."""
+    serves_anew: bool = True
+    """Otherwise it only registers again, the first time, on the socket that it had."""
+    waits_for_socket_s: float = inf
+    """For how long, once it has served, it waits for a kubelet that comes back."""
     notices_lost_stream: bool = True
+    exit_code: int = 0
     at_start: Callable[[], None] = lambda: None
     at_stop: Callable[[], None] = lambda: None
     """Called at SIGTERM, before anything is stopped."""
     removes_socket: bool = True
+    """When it ends."""
+    removes_refused_socket: bool = True
+    """When its registration has failed."""
+    waits_for_directory: bool = True
+    """Otherwise it ends at once without one."""
+    complains_of_rights: bool = True
+    """If it may not write to the directory it says so and ends; otherwise it waits for better times."""
+    handlers: list[grpc.GenericRpcHandler] = field(default_factory=list)
+    """Asked before the service is."""
 
     def __post_init__(self) -> None:
         self.devices = self._devices
@@ -94,6 +133,9 @@ class Conduct:
         self.allocate_one = self._allocate_one
         self.prefer = self._prefer
         self.pre_start = self._pre_start
+        self.restarted = lambda watch: (
+            socket_identity(watch.kubelet) != watch.before or socket_identity(watch.path) is None
+        )
         self.socket_path = lambda folder, resource: new_socket_path(folder, socket_stem("faulty", resource))
 
     def _devices(self, resource: str) -> list[api_pb2.Device]:
@@ -101,9 +143,12 @@ class Conduct:
         if self.hardware is None:
             return [api_pb2.Device(ID=f"{kind}-{number}", health=HEALTHY) for number in range(3)]
         found = []
+        is_blind = (self.hardware / MONITOR_DOWN).exists()
         for path in sorted(self.hardware.iterdir()):
+            if path.name == MONITOR_DOWN:
+                continue
             try:
-                is_ok = path.read_text(encoding="utf-8").strip() == "ok"
+                is_ok = not is_blind and path.read_text(encoding="utf-8").strip() == "ok"
             except OSError:
                 continue
             found.append(api_pb2.Device(ID=path.name, health=HEALTHY if is_ok else UNHEALTHY))

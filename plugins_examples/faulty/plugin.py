@@ -15,7 +15,7 @@ from pathlib import Path
 import grpc
 
 from plugins_examples.chassis.sockets import CHANNEL_OPTIONS, SERVER_OPTIONS, grpc_address, socket_identity
-from plugins_examples.faulty.conduct import POLL_S, Conduct, Context, Stream
+from plugins_examples.faulty.conduct import POLL_S, Conduct, Context, Stream, Watch
 from plugins_examples.pb import api_pb2, api_pb2_grpc
 
 LOG = logging.getLogger(__name__)
@@ -82,6 +82,8 @@ class Resource:
         self._kubelet = folder / "kubelet.sock"
         self._resource = resource
         self._stopping = stopping
+        self._served = 0
+        self._has_registered_only = False
 
     def run(self) -> None:
         """Until it is to stop."""
@@ -89,10 +91,15 @@ class Resource:
         if not conduct.registers or (not conduct.waits_for_kubelet and not self._somebody_listens()):
             self._stopping.wait()
             return
+        missing_s = 0.0
         while not self._stopping.is_set():
             if socket_identity(self._kubelet) is None:
                 self._stopping.wait(POLL_S)
+                missing_s += POLL_S
+                if self._served and missing_s > conduct.waits_for_socket_s:
+                    self._stopping.wait()
                 continue
+            missing_s = 0.0
             try:
                 again = self._serve()
             except OSError as error:
@@ -115,35 +122,39 @@ class Resource:
         conduct, kubelet = self._conduct, socket_identity(self._kubelet)
         path = conduct.socket_path(self._folder, self._resource)
         service = Service(conduct, self._resource)
-        server = grpc.server(futures.ThreadPoolExecutor(conduct.thread_count), options=SERVER_OPTIONS)
+        pool = futures.ThreadPoolExecutor(conduct.thread_count)
+        server = grpc.server(pool, handlers=conduct.handlers, options=SERVER_OPTIONS)
         api_pb2_grpc.add_DevicePluginServicer_to_server(service, server)
 
         def listen() -> None:
             server.add_insecure_port(grpc_address(path))
             server.start()
 
-        later = None
+        later, is_refused = None, False
         if conduct.serves_after_s == 0:
             listen()
         elif conduct.serves_after_s > 0:
             later = threading.Timer(conduct.serves_after_s, listen)
             later.start()
         try:
-            if not self._register(path):
+            is_refused = not self._register(path)
+            if is_refused:
                 return conduct.retries
+            self._served += 1
             if conduct.serves_after_s < 0:
                 listen()
-            self._watch(service, path, kubelet)
+            self._watch(service, Watch(self._kubelet, path, kubelet, self._served))
         finally:
             if later is not None:
                 later.join()
             identity = socket_identity(path)
             service.stopping.set()
             server.stop(1).wait()
-            if conduct.removes_socket and identity is not None and socket_identity(path) == identity:
+            removes = conduct.removes_refused_socket if is_refused else conduct.removes_socket
+            if removes and identity is not None and socket_identity(path) == identity:
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
-            elif not conduct.removes_socket and identity is not None:
+            elif not removes and identity is not None:
                 _leave_dead_socket(path)
         return True
 
@@ -164,20 +175,24 @@ class Resource:
                 LOG.warning("%s was not registered: %s", self._resource, call.details())
             return False
 
-    def _watch(self, service: Service, path: Path, kubelet: tuple[int, int, int] | None) -> None:
+    def _watch(self, service: Service, watch: Watch) -> None:
         """Until this server is of no more use, or is to stop."""
         conduct, begun_s, lost_s = self._conduct, time.monotonic(), None
         again_s = conduct.registers_again_after_s
         while not self._stopping.wait(POLL_S):
             now_s = time.monotonic()
-            if conduct.notices_restart and (socket_identity(self._kubelet) != kubelet or socket_identity(path) is None):
-                return
+            if conduct.restarted(watch):
+                if conduct.serves_anew or self._has_registered_only:
+                    return
+                self._has_registered_only = True
+                if socket_identity(self._kubelet) is None or not self._register(watch.path):
+                    return
             is_lost = service.had_stream and not service.open
             lost_s = None if not is_lost else lost_s or now_s
             if conduct.notices_lost_stream and lost_s is not None and now_s - lost_s > STREAM_LOST_S:
                 return
             if again_s is not None and now_s - begun_s > again_s:
-                self._register(path)
+                self._register(watch.path)
                 begun_s = now_s
 
 
@@ -191,6 +206,15 @@ def _leave_dead_socket(path: Path) -> None:
 
 def run(conduct: Conduct, folder: Path, stopping: threading.Event) -> None:
     """Serve all resources until it is to stop."""
+    if not conduct.waits_for_directory and not folder.is_dir():
+        return
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        if conduct.complains_of_rights:
+            LOG.error("cannot make a socket in %s: permission denied", folder)
+            conduct.exit_code = 1
+        else:
+            stopping.wait()
+        return
     conduct.at_start()
     threads = [
         threading.Thread(target=Resource(conduct, folder, name, stopping).run, name=name) for name in conduct.resources

@@ -13,9 +13,11 @@ from pathlib import Path
 from attrs import evolve
 
 from kubelet_sim.conformance import Isolation, Report, SuiteConfig, run
+from plugins_examples.faulty.conduct import MONITOR_DOWN
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = ("dev-0", "dev-1", "dev-2")
+MOST_DEVICES = 60_000
 
 
 @contextmanager
@@ -33,13 +35,15 @@ def hardware() -> Iterator[Path]:
 def hooks(folder: Path) -> dict[str, str]:
     """What breaks and mends such devices; mending none means all of them."""
     quoted = shlex.quote(str(folder))
-    everything = f"for id in {' '.join(DEVICES)}; do echo ok > {quoted}/$id; done"
+    blind = shlex.quote(str(folder / MONITOR_DOWN))
+    everything = f"rm -f {blind}; for id in {' '.join(DEVICES)}; do echo ok > {quoted}/$id; done"
     return {
         "break": f"echo broken > {quoted}/{{id}}",
         "mend": f"if [ -n {{id}} ]; then echo ok > {quoted}/{{id}}; else {everything}; fi",
-        "add": f"echo ok > {quoted}/{{id}}",
+        "add": f"id={{id}}; echo ok > {quoted}/${{id:-added}}",
         "remove": f"rm -f {quoted}/{{id}}",
         "no-hardware": f"rm -f {quoted}/*",
+        "monitor-down": f"touch {blind}",
     }
 
 
@@ -51,7 +55,8 @@ def example(name: str, *options: str) -> SuiteConfig:
 
 def faulty(folder: Path, *options: str) -> SuiteConfig:
     """The faulty plugin on that hardware, with hooks for it."""
-    return evolve(example("faulty", "--hardware", str(folder), *options), hooks=hooks(folder))
+    config = example("faulty", "--hardware", str(folder), *options)
+    return evolve(config, hooks=hooks(folder), numa_nodes=(0, 1), most_devices=MOST_DEVICES)
 
 
 def only(config: SuiteConfig) -> Report:

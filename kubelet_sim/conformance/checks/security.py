@@ -67,14 +67,14 @@ async def grants(bench: Bench) -> dict[str, ContainerResponse]:
 )
 async def permission_error(bench: Bench) -> None:
     """The path, the reason, and an exit code."""
-    if os.geteuid() == 0:
-        bench.skip("needs a plugin that does not run as root: root may write everywhere")
     kubelet_socket = bench.node.root.layout.registration_socket
     bench.directory.chmod(0o500)
     kubelet_socket.chmod(0)
     try:
+        if os.access(bench.directory, os.W_OK):
+            bench.skip("needs a plugin that does not run as root: root may write everywhere")
         await bench.start(settled=False)
-        has_ended = await bench.plugin.ended(ENDS_WITHIN_S)
+        has_ended = bool(await bench.holds(lambda: bench.plugin.has_ended, ENDS_WITHIN_S))
     finally:
         bench.directory.chmod(0o755)
         kubelet_socket.chmod(0o755)

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from plugins_examples.faulty.faults import allocate, listing, names, options, pre_start, preferred, registration, spec
+from plugins_examples.faulty.faults import (
+    allocate,
+    health,
+    lifecycle,
+    listing,
+    names,
+    options,
+    pre_start,
+    preferred,
+    registration,
+    restart,
+    scale,
+    security,
+    shutdown,
+    spec,
+    topology,
+)
 from plugins_examples.faulty.faults.table import FAULTS, Fault, fault
 
 __all__ = [
@@ -10,11 +26,18 @@ __all__ = [
     "Fault",
     "allocate",
     "fault",
+    "health",
+    "lifecycle",
     "listing",
     "names",
     "options",
     "pre_start",
     "preferred",
     "registration",
+    "restart",
+    "scale",
+    "security",
+    "shutdown",
     "spec",
+    "topology",
 ]
