@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from kubelet_sim.conformance.process import Line
 from kubelet_sim.errors import UsageError
+from kubelet_sim.node.plugin_process import Line
 
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 

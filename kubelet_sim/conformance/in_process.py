@@ -14,9 +14,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from kubelet_sim.conformance.process import Launch, Line, PluginProcess
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.plugin_process import Launch, Line, PluginProcess
 
 Start = Callable[[Path], AbstractContextManager[object]]
 """Given the device-plugin directory, a plugin that serves there from its entry, registered or about to be, to its exit."""

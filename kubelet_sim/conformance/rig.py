@@ -21,7 +21,6 @@ from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
 from kubelet_sim.conformance.probe import StartProbe
-from kubelet_sim.conformance.process import Launch, PluginProcess
 from kubelet_sim.conformance.shuffled import Shuffled
 from kubelet_sim.conformance.watching import Bell, Seen
 from kubelet_sim.errors import TransportError
@@ -31,6 +30,7 @@ from kubelet_sim.node.config import NodeConfig, SocketAppears
 from kubelet_sim.node.isolation import namespaces_available
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.plugin_process import Launch, PluginProcess
 from kubelet_sim.profiles import Profile
 from kubelet_sim.wire.unix_socket import short_folder
 

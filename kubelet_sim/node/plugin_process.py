@@ -178,7 +178,9 @@ class PluginProcess:
             return True
         try:
             async with asyncio.timeout(within_s):
-                await process.wait()
+                # `wait` would also wait for the pipe, which a child that lives on may hold open.
+                while process.returncode is None:  # noqa: ASYNC110
+                    await asyncio.sleep(_AGAIN_S)
         except TimeoutError:
             return False
         # A child that lives on may hold the pipe open.

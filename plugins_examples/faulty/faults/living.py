@@ -138,7 +138,5 @@ def drops_what_is_allocated(conduct: Conduct) -> None:
     conduct.allocate_one, conduct.lists = allocate_one, lists
 
 
-
-
 FAULTS_OF_A_LIFE = tuple(each for each in FAULTS.values() if not each.checks)
 """Those of this module: no check is made for one of them."""
