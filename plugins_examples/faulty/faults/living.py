@@ -16,7 +16,7 @@ Devices = list[api_pb2.Device]
 @fault("misses-restarts")
 def misses_restarts(conduct: Conduct) -> None:
     """It notices neither that the kubelet has restarted nor that its stream has ended."""
-    conduct.notices_restart = conduct.notices_lost_stream = False
+    conduct.restarted, conduct.notices_lost_stream = lambda _: False, False
 
 
 @fault("misses-lost-stream")
