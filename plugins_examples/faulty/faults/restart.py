@@ -99,9 +99,9 @@ def watches_old_directory(conduct: Conduct) -> None:
     _notice_only(conduct, restarted)
 
 
-@fault("slow-to-return", "restart-reregister-fast", also="shutdown-gap-short", is_slow=True)
+@fault("slow-to-return", "restart-reregister-fast", also="shutdown-gap-short" + LOST_STREAM, is_slow=True)
 def slow_to_return(conduct: Conduct) -> None:
-    """It looks for a new kubelet when its server has run for eleven seconds, and again so much later."""
+    """It does nothing for eleven seconds after a restart of the kubelet."""
     good = conduct.restarted
     since: list[float] = []
 
@@ -112,7 +112,7 @@ def slow_to_return(conduct: Conduct) -> None:
         since.append(watch.age_s)
         return watch.age_s - since[0] > LONG_S
 
-    conduct.restarted = restarted
+    _notice_only(conduct, restarted)
 
 
 @fault("hides-used-devices", "restart-lists-inuse-devices")
