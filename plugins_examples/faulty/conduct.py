@@ -105,7 +105,7 @@ class Conduct:
     restarted: Callable[[Watch], bool] = field(init=False)
     """Whether the kubelet is another one, as far as it notices."""
     serves_anew: bool = True
-    """Otherwise it only registers again, the first time, on the socket that it had."""
+    """Otherwise it first tries to register again on the socket that it had."""
     waits_for_socket_s: float = inf
     """For how long, once it has served, it waits for a kubelet that comes back."""
     notices_lost_stream: bool = True

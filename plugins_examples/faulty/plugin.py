@@ -83,7 +83,6 @@ class Resource:
         self._resource = resource
         self._stopping = stopping
         self._served = 0
-        self._has_registered_only = False
 
     def run(self) -> None:
         """Until it is to stop."""
@@ -178,13 +177,13 @@ class Resource:
     def _watch(self, service: Service, watch: Watch) -> None:
         """Until this server is of no more use, or is to stop."""
         conduct, begun_s, lost_s = self._conduct, time.monotonic(), None
-        again_s = conduct.registers_again_after_s
+        again_s, has_only_registered = conduct.registers_again_after_s, False
         while not self._stopping.wait(POLL_S):
             now_s = time.monotonic()
             if conduct.restarted(watch):
-                if conduct.serves_anew or self._has_registered_only:
+                if conduct.serves_anew or has_only_registered:
                     return
-                self._has_registered_only = True
+                has_only_registered = True
                 if socket_identity(self._kubelet) is None or not self._register(watch.path):
                     return
             is_lost = service.had_stream and not service.open

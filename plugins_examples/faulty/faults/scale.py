@@ -54,7 +54,12 @@ def never_rests(conduct: Conduct) -> None:
     conduct.at_start = threading.Thread(target=ask, daemon=True).start
 
 
-@fault("one-for-all", "multi-resource-independent")
+@fault(
+    "one-for-all",
+    "multi-resource-independent",
+    # Its ids are not those that the hooks know.
+    also="health-down-propagates health-initial-state-true inv-hotplug-reported law-first-message-full-list",
+)
 def one_for_all(conduct: Conduct) -> None:
     """The end of one stream ends those of the other resources."""
     conduct.resources = ["example.com/one", "example.com/two"]
