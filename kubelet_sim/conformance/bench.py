@@ -158,6 +158,10 @@ class Bench:
             return {p.name: p for p in sorted(self.directory.iterdir()) if p.is_socket() and p.name != "kubelet.sock"}
         return {}
 
+    def ring(self) -> None:
+        """Something happened: whoever waits looks again."""
+        self._rig.bell.ring()
+
     # --- reporting
 
     def error(self, text: str, **evidence: Json) -> None:

@@ -68,7 +68,14 @@ class Launch:
 
     def _filled(self, text: str) -> str:
         layout = self.layout
-        return text.replace("{dir}", str(layout.device_plugins)).replace("{socket}", str(layout.registration_socket))
+        places = {
+            "{dir}": layout.device_plugins,
+            "{socket}": layout.registration_socket,
+            "{pod-resources}": layout.pod_resources_socket,
+        }
+        for placeholder, path in places.items():
+            text = text.replace(placeholder, str(path))
+        return text
 
 
 class PluginProcess:

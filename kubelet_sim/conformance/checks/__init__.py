@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubelet_sim.conformance.checks import (
     allocate,
     allocate_content,
+    consumers,
     health,
     lifecycle,
     listing,
@@ -25,6 +26,7 @@ from kubelet_sim.conformance.checks import (
 __all__ = [
     "allocate",
     "allocate_content",
+    "consumers",
     "health",
     "lifecycle",
     "listing",
