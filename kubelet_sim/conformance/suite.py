@@ -30,6 +30,8 @@ SIDE_BY_SIDE = 4
 """How many instances of a plugin run at once, if it allows that at all."""
 _KEPT_RECORDS = 400
 _KEPT_LINES = 60
+NO_COMMAND = (126, 127)
+"""What a command ends with that cannot be run, or that there is not."""
 NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
 
 
@@ -103,6 +105,7 @@ class Suite:
         self._resources: tuple[str, ...] = ()
         self._notes: list[str] = []
         self._is_over = False
+        self._was_started = True
 
     async def run(self) -> Report:
         """Make all checks; outcomes come in the order of the catalogue."""
@@ -130,7 +133,8 @@ class Suite:
             window_s=config.window_s(60.0),
         )
         took_s = time.monotonic() - began_s
-        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=tuple(self._notes))
+        notes, was_started = tuple(self._notes), self._was_started
+        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=notes, was_started=was_started)
 
     def _arranged(self, checks: Iterable[Check]) -> list[Check]:
         """Those that look at an idle plugin come first; otherwise by the catalogue, or by the seed."""
@@ -146,6 +150,7 @@ class Suite:
         async with self._rig() as rig:
             is_ready = await rig.start_plugin(probes=True)
             self._resources = rig.resources
+            self._was_started = rig.plugin.exit_code not in NO_COMMAND or bool(rig.seen.registrations)
             for check in shared:
                 await self._one_shared(check, rig, is_ready=is_ready)
             for check in restarts:

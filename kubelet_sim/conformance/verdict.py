@@ -104,6 +104,8 @@ class Report:
     """Whether warnings count."""
     notes: tuple[str, ...] = ()
     """What a reader should know of the whole run."""
+    was_started: bool = True
+    """Whether there was such a command, and it could be run."""
 
     @property
     def bad(self) -> tuple[Outcome, ...]:
@@ -120,7 +122,7 @@ class Report:
     @property
     def could_run(self) -> bool:
         """Whether anything came of at least one check; otherwise the plugin could not be tested at all."""
-        return any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
+        return self.was_started and any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
 
     def count(self, status: Status) -> int:
         """How many checks came to that."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from kubelet_sim.container.cdi.registry import NO_CDI, Registry
 from kubelet_sim.container.config import Bind, ContainerConfig, Made
 from kubelet_sim.container.host import HostFiles
 from kubelet_sim.container.oci import Derived, RuntimeOptions, derive
-from kubelet_sim.errors import UsageError
+from kubelet_sim.errors import ContainerRefused, UsageError
 
 KUBELET = "kubelet"
 """The directory of a bundle that stands for the kubelet's root."""
@@ -94,6 +95,10 @@ def write_bundle(
         (directory / "config.json").write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write the bundle: {error}") from error
+    except ContainerRefused:
+        for made in directory.iterdir():  # it was empty: the next try finds it so
+            shutil.rmtree(made)
+        raise
     return Bundle(directory, spec, wanted, notes)
 
 

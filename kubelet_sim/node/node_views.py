@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+from attrs import evolve
+
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import PodUID
-from kubelet_sim.model.views import EventView, NodeSnapshot
+from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.node.booting import Booting
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.container_status import TERMINAL
 from kubelet_sim.node.events import Events
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.main_loop import MainLoop
@@ -74,7 +77,7 @@ class NodeViews:
             allocatable=quantities(state.node.allocatable),
             resources=resource_views(state, pods, self._started_at_s),
             plugins=() if kubelet is None else plugin_views(state, kubelet.driver.links.values()),
-            pods=pod_views(pods, self._runtime, state),
+            pods=_pods(pod_views(pods, self._runtime, state), has_books=kubelet is not None),
             allocations=allocation_views(state, pods),
             has_kubelet=kubelet is not None,
             cdi=self.config.profile.cdi.value,
@@ -137,3 +140,10 @@ class NodeViews:
 
     def _now(self) -> float:
         return self.clock.now() - self._started_at_s
+
+
+def _pods(views: tuple[PodView, ...], *, has_books: bool) -> tuple[PodView, ...]:
+    """Without a kubelet nobody can say what a pod lacks, nor that its devices are free."""
+    return (
+        views if has_books else tuple(evolve(view, missing=(), is_active=view.phase not in TERMINAL) for view in views)
+    )

@@ -758,3 +758,16 @@ def test_of_many_pods_ten_are_named(on_bench: RunOnBench) -> None:
         assert str(caught.value).endswith("default/p08, default/p09, … and 2 more")
 
     on_bench(body)
+
+
+def test_without_a_kubelet_nobody_says_what_a_pod_lacks() -> None:
+    """The books are with the kubelet: a running pod is shown as it was, and its devices as safe."""
+    from kubelet_sim.model.views import PodView
+    from kubelet_sim.node.node_views import _pods
+
+    views = (
+        PodView("a", "default", "a", "Running", is_active=False, missing=("example.com/dev",)),
+        PodView("b", "default", "b", "Failed", is_active=False),
+    )
+    assert _pods(views, has_books=True) == views
+    assert [(view.missing, view.is_active) for view in _pods(views, has_books=False)] == [((), True), ((), False)]
