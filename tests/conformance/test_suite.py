@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from kubelet_sim.conformance import CHECKS, Check, Level, Report, Stage, Status, SuiteConfig, run
+from kubelet_sim.conformance import CHECKS, Check, Isolation, Level, Report, Stage, Status, SuiteConfig, run
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Run
+from kubelet_sim.conformance.config import Mode
 from kubelet_sim.conformance.suite import Suite
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
@@ -139,3 +140,9 @@ def test_the_seed_is_in_the_report() -> None:
     report = only(evolve(GOOD, select=("name-valid",), seed=42))
     assert report.about.seed == 42
     assert report.about.resources == ("example.com/gpu",)
+
+
+def test_a_command_that_there_is_not_could_not_be_run() -> None:
+    """Whatever checks say of a plugin that never was: it is no verdict."""
+    report = only(SuiteConfig(command=("./no-such-plugin",), isolate=Isolation.NONE, mode=Mode.QUICK, seed=1))
+    assert not report.could_run
