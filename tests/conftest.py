@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell has its background jobs ignore it, and what they start inherits that: here it is sent and has to arrive.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["kubelet_sim.pytest_plugin"]
 
