@@ -154,6 +154,14 @@ async def granted(bench: Bench) -> tuple[Granted, ...]:
     return found.granted
 
 
+async def one_each(bench: Bench) -> dict[str, ContainerResponse]:
+    """One of the answers of `granted` for each resource that has any: that for its first device."""
+    found: dict[str, ContainerResponse] = {}
+    for each in await granted(bench):
+        found.setdefault(each.resource, each.response)
+    return found
+
+
 # --- what an answer comes to
 
 
@@ -203,10 +211,10 @@ def _sorted_items(value: str) -> tuple[str, ...]:
     return tuple(sorted(value.split(",")))
 
 
-def quoted(ids: Sequence[str]) -> str:
+def quoted(ids: Sequence[str], most: int = _SHOWN) -> str:
     """The first few ids, and how many there are."""
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(map(repr, ids[:_SHOWN])) + more
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return ", ".join(map(repr, ids[:most])) + more
 
 
 # --- how long answers take

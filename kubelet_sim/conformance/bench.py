@@ -60,6 +60,7 @@ from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection
 T = TypeVar("T")
 REGISTERED_WITHIN_S = 30.0
 HOOK_LIMIT_S = 30.0
+STOPS_WITHIN_S = 30.0
 
 
 class Skipped(Exception):
@@ -251,6 +252,17 @@ class Bench:
             await self.plugin.start()
             return False
         return await self._rig.start_plugin()
+
+    async def start_or_skip(self, *, again: str = "") -> None:
+        """Start the plugin; the check is skipped if it does not get ready. `again`: which check tells of a second start."""
+        if not await self.start():
+            self.skip(f"the plugin did not get ready{f' again: see {again}' if again else ': see reg-happens'}")
+
+    async def stop_plugin(self, within_s: float = STOPS_WITHIN_S) -> None:
+        """End the plugin: asked first, then killed."""
+        self.plugin.stop()
+        if not await self.plugin.ended(within_s):
+            await self.plugin.kill()
 
     async def settled(self, within_s: float = REGISTERED_WITHIN_S) -> bool:
         """Whether every resource is registered and listed, and nothing more comes, within that time."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 import posixpath
 from pathlib import Path
 
+from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.container.host import FileKind, HostFile
 from kubelet_sim.node.host_files import LocalFiles
 from kubelet_sim.node.layout import KUBELET_ROOT
 
 _MOST_LINKS = 40
+
+
+def host_of(bench: Bench) -> RootedFiles:
+    """The host that the plugin under test means."""
+    return RootedFiles(bench.config.host_root, bench.root if bench.is_isolated else None)
 
 
 class RootedFiles:

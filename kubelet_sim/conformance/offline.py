@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from kubelet_sim.conformance.pods import pod_of
 from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.effects import CallAllocate, CallGetDevicePluginOptions, Walk
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged, StatusRoundDue
@@ -18,10 +19,8 @@ from kubelet_sim.core.walks import AdmissionAsked, RegisterAsked
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.device import Device
-from kubelet_sim.model.ids import ContainerName, PodUID, ResourceName
+from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import API_VERSION, AllocateAnswer, PluginOptions, Registration
-from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import Decision
@@ -48,10 +47,7 @@ def verdict(
     (client,) = manager.state.streams
     manager.apply(DevicesListed(client, devices))
     manager.apply(StatusRoundDue(0.0))
-    limits: dict[str, Quantity] = {resource: Quantity.of(1)}
-    container = Container(ContainerName("main"), limits=limits, requests=limits)
-    pod = Pod("one-device", "default", PodUID("one-device"), containers=(container,))
-    return _finished(manager.begin(AdmissionAsked(pod)))
+    return _finished(manager.begin(AdmissionAsked(pod_of("one-device", {resource: 1}))))
 
 
 class _Deaf:

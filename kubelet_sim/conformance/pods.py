@@ -9,11 +9,12 @@ from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.admission import Admission, Rejected
+from kubelet_sim.model.ids import ContainerName
 from kubelet_sim.model.life import Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 
-CONTAINER = "main"
+CONTAINER = ContainerName("main")
 
 
 def pod_of(name: str, limits: Mapping[str, int]) -> Pod:

@@ -20,6 +20,8 @@ from kubelet_sim.conformance.checks import (
     shutdown,
     spec_content,
     spec_files,
+    streams,
+    takeover,
     topology,
 )
 
@@ -41,5 +43,7 @@ __all__ = [
     "shutdown",
     "spec_content",
     "spec_files",
+    "streams",
+    "takeover",
     "topology",
 ]

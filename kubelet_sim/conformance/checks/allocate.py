@@ -24,7 +24,6 @@ from kubelet_sim.model.admission import Rejected
 
 GROUP = Group.ALLOCATE
 SEVERAL, MOST_AGAIN = 3, 8
-ENDS_WITHIN_S = 30.0
 MOST_COUNTS = 16
 """Counts of devices that are tried without --full."""
 API_SERVER = "KUBERNETES_SERVICE_HOST"
@@ -170,9 +169,7 @@ async def realloc(bench: Bench) -> None:
             async with aside.connection(resource) as plugin:
                 if refused := await _refused(plugin, ids):
                     aside.skip(f"{resource}: Allocate of {refused[0]!r} fails: {FORGOTTEN}")
-        aside.plugin.stop()
-        if not await aside.plugin.ended(ENDS_WITHIN_S):
-            await aside.plugin.kill()
+        await aside.stop_plugin()
         await aside.start()
         for resource, ids in granted:
             still = [each for each in ids if each in aside.healthy_ids(resource)]

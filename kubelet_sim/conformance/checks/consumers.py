@@ -7,7 +7,7 @@ once: one that ends with 0 is started again, as often as it is needed. What it p
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,11 +16,9 @@ from attrs import define, field
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Run, Stage, check
 from kubelet_sim.conformance.config import Isolation
+from kubelet_sim.conformance.pods import pod_of
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.faults import Fault
-from kubelet_sim.model.ids import ContainerName, PodUID
-from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.plugin_process import Launch, PluginProcess
 from kubelet_sim.scenario.plugin import ScriptedPlugin
@@ -113,7 +111,7 @@ async def consumer(
         await register(bench.node.root.layout.registration_socket, plugin.script.registration)
         await bench.until(lambda: bench.healthy_ids(resource), READS_WITHIN_S, "the list of our own plugin")
         for name, count in pods:
-            await bench.node.admit(_pod(name, {resource: count}))
+            await bench.node.admit(pod_of(name, {resource: count}))
         await process.start()
         it = Consumer(bench, process, calls)
         if not await it.reads():
@@ -133,12 +131,6 @@ def _process(bench: Bench) -> PluginProcess:
     if not launch.has_placeholder and config.isolate is not Isolation.NONE:
         launch = Launch(config.consumer, bench.node.root.layout, config.env, config.cwd, is_isolated=True)
     return PluginProcess(launch, bench.ring)
-
-
-def _pod(name: str, amounts: Mapping[str, int]) -> Pod:
-    limits = {resource: Quantity.of(count) for resource, count in amounts.items()}
-    container = Container(ContainerName("main"), limits=limits, requests=limits)
-    return Pod(name, "default", PodUID(f"uid-of-{name}"), containers=(container,))
 
 
 def _in_group(id_: str, title: str, **said: Any) -> Callable[[Run], Run]:
@@ -257,7 +249,7 @@ async def any_id(bench: Bench) -> None:
 async def terminal_pods(bench: Bench) -> None:
     """Listed, and nobody's user."""
     async with consumer(bench) as it:
-        await bench.node.admit(_pod("ended-pod", {PLAIN[0]: 99}))  # refused, and so over
+        await bench.node.admit(pod_of("ended-pod", {PLAIN[0]: 99}))  # refused, and so over
         active = await bench.node.inject(Fault("list-ended-pods"))
         found = await it.found()
         await active.undo()

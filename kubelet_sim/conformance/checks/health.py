@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.lifecycle import stopped
 from kubelet_sim.conformance.checks.listing import SHOWN, some
+from kubelet_sim.conformance.host import host_of
+from kubelet_sim.conformance.pods import CONTAINER, admitted, pod_of
 from kubelet_sim.conformance.watching import Listed
 from kubelet_sim.model.admission import Admitted
-from kubelet_sim.model.ids import ContainerName, PodUID, ResourceName
-from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.ids import ResourceName
 
 GROUP = Group.HEALTH
 CHANGES_WITHIN_S = 30.0
@@ -56,11 +54,10 @@ async def change(bench: Bench, resource: str, holds: Callable[[dict[str, bool]],
 )
 async def initial_state(bench: Bench) -> None:
     """The dead one dead, the good ones good."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     resource, broken = a_healthy_one(bench)
     good = set(bench.healthy_ids(resource)) - {broken}
-    await stopped(bench.plugin)
+    await bench.stop_plugin()
     async with bench.broken(broken, resource):
         since_s = time.monotonic()
         await bench.start()
@@ -147,10 +144,9 @@ async def recovers(bench: Bench) -> None:
 )
 async def recovers_from_start(bench: Bench) -> None:
     """Away at first."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     resource, broken = a_healthy_one(bench)
-    await stopped(bench.plugin)
+    await bench.stop_plugin()
     async with bench.broken(broken, resource):
         since_s = time.monotonic()
         await bench.start()
@@ -179,13 +175,11 @@ async def recovers_from_start(bench: Bench) -> None:
 async def kept(bench: Bench) -> None:
     """Broken is not gone."""
     resource, _ = a_healthy_one(bench)
-    limits = {str(resource): Quantity.of(1)}
-    container = Container(ContainerName("main"), limits=limits, requests=limits)
-    pod = Pod("holder", "default", PodUID("holder"), containers=(container,))
-    if not isinstance(await bench.node.admit(pod), Admitted):
-        bench.skip("needs a device that a pod gets")
-    try:
-        record = bench.node.kubelet.state.books.record(pod.uid, container.name, resource)
+    pod = pod_of("holder", {resource: 1})
+    async with admitted(bench, pod) as verdict:
+        if not isinstance(verdict, Admitted):
+            bench.skip("needs a device that a pod gets")
+        record = bench.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
         broken = min(map(str, record.ids)) if record else ""
         async with bench.broken(broken, resource):
             if not await change(bench, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
@@ -196,8 +190,6 @@ async def kept(bench: Bench) -> None:
                     level, f"{resource}: {broken!r} was broken while a pod used it, and left the list", id=broken
                 )
         await change(bench, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S)
-    finally:
-        await bench.node.remove(pod.name)
 
 
 @check(
@@ -225,7 +217,7 @@ async def missing_path(bench: Bench) -> None:
 
 def _is_there(bench: Bench, device: str) -> bool:
     paths = bench.config.host_paths.get(device, ())
-    return all((bench.config.host_root / path.lstrip("/")).exists() for path in map(str, map(Path, paths)))
+    return all(map(host_of(bench).resolved, paths))
 
 
 @check(
@@ -308,12 +300,10 @@ async def hotplug(bench: Bench) -> None:
 )
 async def stable_ids(bench: Bench) -> None:
     """Whoever starts first."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     before = {resource: set(health_of(bench.seen.current_list(resource))) for resource in bench.resources}
-    await stopped(bench.plugin)
-    if not await bench.start():
-        bench.skip("the plugin did not get ready again: see shutdown-gap-short")
+    await bench.stop_plugin()
+    await bench.start_or_skip(again="shutdown-gap-short")
     for resource, ids in before.items():
         after = set(health_of(bench.seen.current_list(resource)))
         if after != ids:

@@ -12,26 +12,17 @@ from posixpath import normpath
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.rig import Plugin
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.wire.unix_socket import LONGEST_PATH
 
 GROUP = Group.LIFECYCLE
 CANONICAL = "/var/lib/kubelet/device-plugins"
 REFUSALS = 5
-STOPS_WITHIN_S = 30.0
 REFUSED_WITHIN_S = 60.0
 READY_WITHIN_S = 30.0
 ENDS_WITHIN_S = 30.0
 RECOVERS_WITHIN_S = 60.0
 NO_HARDWARE_S = 60.0
-
-
-async def stopped(plugin: Plugin, within_s: float = STOPS_WITHIN_S) -> None:
-    """End the plugin: asked first, then killed."""
-    plugin.stop()
-    if not await plugin.ended(within_s):
-        await plugin.kill()
 
 
 @check(
@@ -80,8 +71,7 @@ async def path_length(bench: Bench) -> None:
 )
 async def stale_file(bench: Bench) -> None:
     """The same name, and nobody behind it."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     paths = [Path(each.socket_path) for each in bench.seen.registrations]
     await bench.plugin.kill()
     with _dead_sockets(paths):
@@ -160,7 +150,7 @@ async def others_alone(bench: Bench) -> None:
         listener.listen()
         kept = {path: _identity(path) for path in (foreign, file, bench.node.root.layout.registration_socket)}
         await bench.start()
-        await stopped(bench.plugin)
+        await bench.stop_plugin()
         for path, before in kept.items():
             after = _identity(path)
             if after != before:

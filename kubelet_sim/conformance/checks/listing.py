@@ -1,15 +1,14 @@
-"""Checks of the group ListAndWatch: what is in a list, when lists come, and what becomes of streams."""
+"""Checks of the group ListAndWatch: what is in a list, and when lists come. More than one stream is `streams`."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
+from kubelet_sim.conformance.asking import quoted
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.conformance.watching import Listed
@@ -19,15 +18,10 @@ from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
 GROUP = Group.LISTING
 FIRST_WITHIN_S, FIRST_AT_LATEST_S = 5.0, 30.0
 CHANGE_WITHIN_S = 30.0
-LOST_WITHIN_S = 60.0
 LONGEST_ID = 63
 LIMIT_BYTES, MUCH_BYTES = 4 * 1024 * 1024, 1024 * 1024
 SPAM_EVERY_S = 5.0
 LATER_STREAMS = 9
-CANCELLED_STREAMS = 20
-GROWTH = 8
-"""Threads or descriptors more than before that are no leak of twenty streams."""
-BACK_TO_NORMAL_WITHIN_S = 10.0
 TOO_LARGE = "larger than max"
 SHOWN = 10
 
@@ -51,9 +45,8 @@ def report(bench: Bench, what: Callable[[Device], bool], say: Callable[[str, lis
 
 
 def some(ids: list[str]) -> str:
-    """The first ids, quoted, and how many there are."""
-    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""  # noqa: PLR2004 - three are enough
-    return ", ".join(map(repr, ids[:3])) + more
+    """The first three ids, quoted, and how many more there are."""
+    return quoted(ids, 3)
 
 
 @check(
@@ -385,169 +378,3 @@ async def no_spam(bench: Bench) -> None:
             level = Level.WARNING if repeated > max(1.0, window.length_s / SPAM_EVERY_S) else Level.INFO
             text = f"{resource}: {repeated} lists in {window.length_s:.0f} s said what the one before had said"
             bench.find(level, text, resource=str(resource), repeated=repeated, window_s=round(window.length_s, 1))
-
-
-@check(
-    "law-two-streams",
-    GROUP,
-    "Two streams at once both hear of a change",
-    level=Level.WARNING,
-    needs="H",
-    hooks="break mend",
-    stage=Stage.OWN,
-    is_beyond=True,
-    what="A second stream is opened beside the kubelet's, and a device is broken.",
-    why="During a restart of the kubelet the old stream may linger beside the new one. If a change goes to one of them only, it may be the wrong one.",
-    fix="Keep one queue of changes for each stream, or let each stream compare with what it sent last.",
-    source="public reports",
-    rules="DM-42",
-)
-async def two_streams(bench: Bench) -> None:
-    """The kubelet's and ours."""
-    await bench.start()
-    first = await bench.list_of()
-    resource = str(first.resource)
-    async with bench.connection(resource) as plugin:
-        lists = plugin.lists()
-        if await first_of(lists, FIRST_AT_LATEST_S) is None:
-            bench.warning(f"{resource}: a second stream brought no list within {FIRST_AT_LATEST_S:g} s")
-            return
-        if not first.devices:
-            bench.skip(f"{resource} has no device")
-        since_s = time.monotonic()
-        async with bench.broken(first.devices[0].id, resource):
-            ours = await first_of(lists, CHANGE_WITHIN_S)
-            kubelets = await bench.holds(
-                lambda: bench.seen.lists_of(resource, since_s), CHANGE_WITHIN_S if ours is None else 5.0
-            )
-        await lists.aclose()  # type: ignore[attr-defined]
-    for whose, came in (("the kubelet's stream", kubelets), ("a second stream", ours)):
-        if came is None:
-            bench.warning(f"{resource}: a change did not reach {whose} while both were open", resource=resource)
-
-
-@check(
-    "law-handler-exits-on-cancel",
-    GROUP,
-    "A cancelled stream leaves nothing behind",
-    level=Level.WARNING,
-    needs="HP",
-    optional="H",
-    stage=Stage.OWN,
-    is_beyond=True,
-    what="Twenty streams are opened and cancelled, then one more is opened. Threads and descriptors of the process are counted "
-    "before and after; with --break a change has to arrive on the last stream.",
-    why="A handler that waits for the next change only, and not for the end of its stream, stays for ever and eats a change that "
-    "was meant for the next stream: after some restarts of the kubelet a change is lost, or the plugin runs out of threads.",
-    fix="Wait for the stream's context as well as for changes, and return when it is done.",
-    source="public reports",
-    rules="DM-16",
-)
-async def exits_on_cancel(bench: Bench) -> None:
-    """Counts are back, a change arrives."""
-    await bench.start()
-    resource = str((await bench.list_of()).resource)
-    before = counts(bench.plugin.pid)
-    for _ in range(CANCELLED_STREAMS):
-        async with bench.connection(resource) as plugin:
-            lists = plugin.lists()
-            await first_of(lists, FIRST_WITHIN_S)
-            await lists.aclose()  # type: ignore[attr-defined]
-    await bench.holds(lambda: not grown(before, counts(bench.plugin.pid)), BACK_TO_NORMAL_WITHIN_S)
-    if bench.plugin.has_ended:
-        bench.warning(f"the plugin ended with {bench.plugin.exit_code} after streams were cancelled")
-        return
-    for what, more in grown(before, counts(bench.plugin.pid)).items():
-        bench.warning(f"{CANCELLED_STREAMS} cancelled streams left {more} {what} behind", what=what, more=more)
-    if "break" not in bench.config.hooks:
-        bench.note("only growth was looked at: whether a change still arrives needs --break CMD and --mend CMD")
-        return
-    async with bench.connection(resource) as plugin:
-        lists = plugin.lists()
-        devices = await first_of(lists, FIRST_AT_LATEST_S)
-        if not devices:
-            bench.skip(f"{resource} has no device")
-        async with bench.broken(devices[0].id, resource):
-            if await first_of(lists, CHANGE_WITHIN_S) is None:
-                bench.warning(
-                    f"{resource}: after {CANCELLED_STREAMS} cancelled streams a change was lost", resource=resource
-                )
-        await lists.aclose()  # type: ignore[attr-defined]
-
-
-def counts(pid: int | None) -> dict[str, int]:
-    """Threads and descriptors of a process; nothing for one that is not there, or not ours to look at."""
-    if pid is None:
-        return {}
-    found = {}
-    for what, folder in (("threads", "task"), ("descriptors", "fd")):
-        with suppress(OSError):
-            found[what] = len(os.listdir(Path("/proc", str(pid), folder)))  # noqa: PTH208 - only their number
-    return found
-
-
-def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What is more now, by more than chance."""
-    return {what: n - before[what] for what, n in after.items() if what in before and n - before[what] > GROWTH}
-
-
-@check(
-    "law-reconnect-after-stream-loss",
-    GROUP,
-    "A plugin whose stream was lost registers again",
-    level=Level.ERROR,
-    needs="BP",
-    stage=Stage.RESTARTS,
-    what="The kubelet's connections are closed, sockets untouched; registration is waited for 60 s. Streams that the plugin lost by "
-    "itself before are looked at, too.",
-    why="The kubelet does not open a stream again. A plugin that does not notice stays without devices until somebody restarts it. "
-    "A kubelet that dies sweeps the sockets when it comes back, so a plugin that watches its socket survives that; a stream "
-    "that was lost for the plugin's own reasons has no such rescue.",
-    fix="Treat the end of ListAndWatch that the plugin did not want as a restart of the kubelet: register again.",
-    source="the code of the kubelet; public reports",
-    rules="DM-42 DM-33",
-)
-async def reconnects(bench: Bench) -> None:
-    """Back within a minute."""
-    for end in bench.seen.ends:
-        again = any(e.at_s > end.at_s for e in bench.seen.registrations_of(end.resource))
-        opened = next(e for e in bench.seen.streams if (e.client, e.incarnation) == (end.client, end.incarnation))
-        if end.at_s < bench.began_s and not again and not replaced(bench, end.resource, opened.at_s, end.at_s):
-            bench.error(f"{end.resource}: the plugin lost its stream ({end.error or 'OK'}) and did not register again")
-    began_s = await bench.cut_streams()
-    recovery = await bench.recovered(began_s, LOST_WITHIN_S)
-    if recovery.took_s is not None:
-        if recovery.took_s > LOST_WITHIN_S / 6:
-            bench.note(f"slow: it took {recovery.took_s:.0f} s")
-        return
-    state = f"ended with {recovery.exit_code}" if bench.plugin.has_ended else "runs on"
-    bench.warning(f"after its connections were cut the plugin {state}, and is not registered after {LOST_WITHIN_S:g} s")
-
-
-@check(
-    "law-empty-list-explicit",
-    GROUP,
-    "Without a device an empty list is sent",
-    level=Level.WARNING,
-    needs="H",
-    hooks="no-hardware",
-    stage=Stage.OWN,
-    what="The plugin is started without hardware. If it registers, a list, an empty one, is waited for.",
-    why="Silence is not the same: after a restart the kubelet keeps old devices' numbers until the first list.",
-    fix="Send an empty list when there is nothing to list.",
-    source="public reports",
-    rules="DM-54",
-)
-async def empty_list(bench: Bench) -> None:
-    """A list without devices."""
-    async with bench.surroundings("no-hardware"):
-        await bench.start(settled=False)
-        await bench.holds(lambda: bench.seen.streams or bench.plugin.has_ended, FIRST_AT_LATEST_S)
-        if not bench.seen.streams:
-            bench.skip("the plugin does not register without hardware: see life-no-hardware-stays-up")
-        resource = str(bench.seen.streams[-1].resource)
-        lists = await bench.holds(lambda: bench.seen.lists_of(resource), FIRST_AT_LATEST_S)
-        if not lists:
-            bench.warning(
-                f"{resource}: without a device no list came within {FIRST_AT_LATEST_S:g} s", resource=resource
-            )

@@ -12,7 +12,6 @@ from kubelet_sim.model.plugin import PRE_START_TIMEOUT_S, PluginOptions
 GROUP = Group.PRE_START
 SLOW_S = 5.0
 TIMES = 3
-ENDS_WITHIN_S = 30.0
 LATE = "DeadlineExceeded"
 
 
@@ -99,17 +98,13 @@ async def repeatable(bench: Bench) -> None:
 )
 async def after_restart(bench: Bench) -> None:
     """OK from the new process."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     found = await requiring(bench)
     for resource, ids in found:
         async with bench.connection(resource) as plugin:
             await allocated(bench, plugin, resource, ids[:1])
-    bench.plugin.stop()
-    if not await bench.plugin.ended(ENDS_WITHIN_S):
-        await bench.plugin.kill()
-    if not await bench.start():
-        bench.skip("the plugin did not get ready again: see restart-reregister")
+    await bench.stop_plugin()
+    await bench.start_or_skip(again="restart-reregister")
     for resource, ids in found:
         if ids[0] not in bench.healthy_ids(resource):
             bench.note(f"{resource}: {ids[0]!r} is not listed as healthy any more")

@@ -9,20 +9,11 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.lifecycle import stopped
 from kubelet_sim.conformance.probe import accepts
-from kubelet_sim.errors import RpcFailed
-from kubelet_sim.model.admission import Admitted
-from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import Comeback
-from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.model.quantity import Quantity
-from kubelet_sim.model.response import ContainerResponse
-from kubelet_sim.profiles import ClientKey
 
 GROUP = Group.RESTART
 BACK_WITHIN_S, BACK_SOON_S = 60.0, 10.0
@@ -31,7 +22,6 @@ TIMES = 5
 DELAY_S, SOCKET_LATE_S = 30.0, 10.0
 LOOK_AGAIN_S = 0.005
 LISTENS_WITHIN_S = 10.0
-OVERLAP_S = 5.0
 _LOST = "all devices of the node are unhealthy, and every pod that asks for one is rejected, until somebody restarts the plugin."
 
 
@@ -265,7 +255,7 @@ async def during_startup(bench: Bench) -> None:
             bench.error(f"after a restart {when} the plugin had not registered within {BACK_WITHIN_S:g} s")
         else:
             await comes_back(bench, since_s, f"after a restart {when}")
-        await stopped(bench.plugin)
+        await bench.stop_plugin()
 
 
 async def _before_listen(bench: Bench) -> float | None:
@@ -335,162 +325,3 @@ async def dir_recreated(bench: Bench) -> None:
 async def poll_fallback(bench: Bench) -> None:
     """Not possible without doing harm."""
     bench.skip("needs a machine of its own: the limit on inotify is shared with everything else that its user runs")
-
-
-@check(
-    "restart-lists-inuse-devices",
-    GROUP,
-    "A plugin that restarts lists the devices that are in use, too",
-    level=Level.ERROR,
-    what="A pod gets a device of each resource; the plugin is stopped and started; its first list has to have that device.",
-    why="A kubelet that looks for the device of a running pod and does not find it rejects the pod at its next restart; since 1.34 it "
-    "may crash.",
-    fix="List every device that is there, whoever uses it. What is in use is the kubelet's business.",
-    source="the code of the kubelet; public reports",
-    rules="DM-58 DM-59 DM-111",
-    needs="P",
-    stage=Stage.OWN,
-)
-async def lists_inuse(bench: Bench) -> None:
-    """In use is not gone."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
-    held: dict[str, tuple[str, ...]] = {}
-    for number, resource in enumerate(bench.resources):
-        if bench.healthy_ids(resource) and isinstance(await bench.node.admit(_pod(number, resource)), Admitted):
-            used = bench.node.kubelet.state.books.record(PodUID(f"user-{number}"), ContainerName("main"), resource)
-            held[str(resource)] = tuple(sorted(map(str, used.ids))) if used else ()
-    if not held:
-        bench.skip("needs a device that a pod gets")
-    await stopped(bench.plugin)
-    since_s = time.monotonic()
-    if not await bench.start():
-        bench.skip("the plugin did not get ready again: see shutdown-gap-short")
-    for name, ids in held.items():
-        lists = bench.seen.lists_of(name, since_s)
-        first = next((each for each in lists if each.devices), None)
-        missing = [each for each in ids if first is None or each not in {str(device.id) for device in first.devices}]
-        if missing:
-            text = f"{name}: after a restart of the plugin the list lacks {', '.join(missing)}, which a pod uses"
-            bench.error(text, resource=name, ids=missing)
-
-
-def _pod(number: int, resource: str) -> Pod:
-    limits = {resource: Quantity.of(1)}
-    container = Container(ContainerName("main"), limits=limits, requests=limits)
-    return Pod(f"user-{number}", "default", PodUID(f"user-{number}"), containers=(container,))
-
-
-@check(
-    "restart-no-side-effects-on-running",
-    GROUP,
-    "Restarts leave what containers were given where it is",
-    level=Level.WARNING,
-    what="The host paths of an Allocate answer, and the CDI files, before and after the plugin and the kubelet were restarted.",
-    why="Running containers keep their mounts and devices; a container that starts again gets the same answer from the checkpoint, with "
-    "no new Allocate. What was removed is missing then.",
-    fix="Do not clean up at start or stop what Allocate has handed out.",
-    source="public reports",
-    rules="DM-107 DM-112 DM-134",
-    needs="FP",
-    stage=Stage.OWN,
-)
-async def no_side_effects(bench: Bench) -> None:
-    """Still there afterwards."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
-    granted: dict[str, set[Path]] = {}
-    for resource in bench.resources:
-        if ids := bench.healthy_ids(resource)[:1]:
-            async with bench.connection(resource) as plugin:
-                try:
-                    answer = await plugin.allocate(ids)
-                except RpcFailed:
-                    continue  # the group Allocate response tells of that
-            if answer.responses:
-                granted[str(resource)] = {path for path in _paths(bench, answer.responses[0]) if path.exists()}
-    await stopped(bench.plugin)
-    while_gone = {name: {path for path in paths if not path.exists()} for name, paths in granted.items()}
-    await bench.restart_kubelet()
-    await bench.start()
-    for name, paths in granted.items():
-        for path in sorted(paths):
-            if not path.exists():
-                bench.warning(f"{name}: {path} is gone after restarts", resource=name, path=str(path))
-            elif path in while_gone[name]:
-                bench.warning(f"{name}: {path} was gone while the plugin was", resource=name, path=str(path))
-
-
-def _paths(bench: Bench, granted: ContainerResponse) -> list[Path]:
-    root = bench.config.host_root
-    named = [*(each.host_path for each in granted.devices), *(each.host_path for each in granted.mounts)]
-    return [root / path.lstrip("/") for path in named]
-
-
-@check(
-    "takeover-surge",
-    GROUP,
-    "A second instance takes over from the first without losing the devices",
-    level=Level.ERROR,
-    what="A second instance is started; 5 s later the first is stopped. Within 60 s every resource has to be listed. A warning for "
-    "kubelets up to 1.36, an error after it.",
-    why="That is a rolling update with surge. Up to 1.36 the end of the first stream cuts the second instance off, which has to register "
-    "again.",
-    fix="Register again when your stream ends, whoever ended it; use another socket name for each instance.",
-    source="the code of the kubelet; public reports",
-    rules="DM-32 DM-33 DM-34 DM-180",
-    needs="M",
-    stage=Stage.OWN,
-    limit_s=180,
-)
-async def surge(bench: Bench) -> None:
-    """Two for a while, then one."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
-    second = await bench.second_instance()
-    await second.start()
-    overlap_s = bench.window_s(OVERLAP_S)
-    if await second.ended(overlap_s):
-        bench.warning(
-            f"a second instance ended with {second.exit_code} while the first one ran", exit_code=second.exit_code
-        )
-        return
-    await stopped(bench.plugin)
-    level = Level.ERROR if bench.profile.clients_by is ClientKey.SOCKET else Level.WARNING
-    is_back = await bench.holds(lambda: all(map(bench.seen.is_live, bench.resources)), BACK_WITHIN_S)
-    await asyncio.sleep(0)
-    if not is_back:
-        gone = [str(resource) for resource in bench.resources if not bench.seen.is_live(resource)]
-        text = f"{BACK_WITHIN_S:g} s after the first instance stopped nobody serves {', '.join(gone)}"
-        bench.find(level, text, resources=gone)
-
-
-@check(
-    "takeover-unique-socket",
-    GROUP,
-    "Two instances have sockets of different names",
-    level=Level.WARNING,
-    what="The endpoints that two instances register, which run side by side.",
-    why="With one name the second instance takes the path from the first, or cannot listen at all; what the kubelet reaches there then "
-    "depends on who was last.",
-    fix="Put something of the instance into the name: a time or a random part.",
-    source="public reports",
-    rules="DM-25 DM-33",
-    needs="M",
-    stage=Stage.OWN,
-)
-async def unique_socket(bench: Bench) -> None:
-    """One name each."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
-    first = {each.registration.socket_name for each in bench.seen.registrations}
-    count = len(bench.seen.registrations)
-    second = await bench.second_instance()
-    await second.start()
-    if not await bench.holds(lambda: len(bench.seen.registrations) > count or second.has_ended, BACK_WITHIN_S):
-        bench.skip("the second instance did not register")
-    names = {each.registration.socket_name for each in bench.seen.registrations[count:]}
-    if shared := sorted(first & names):
-        bench.warning(f"two instances use the socket name {', '.join(map(repr, shared))}", names=shared)
-    elif not names:
-        bench.skip(f"the second instance ended with {second.exit_code}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 from collections.abc import Awaitable, Sequence
-from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.listing import GROWTH, LIMIT_BYTES
+from kubelet_sim.conformance.checks.listing import LIMIT_BYTES
+from kubelet_sim.conformance.checks.streams import GROWTH, counts
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed
 
@@ -146,9 +145,9 @@ async def alloc_burst(bench: Bench) -> None:
         if not ids:
             continue
         async with bench.connection(resource) as plugin:
-            before = descriptors(bench.plugin.pid)
+            before = counts(bench.plugin.pid).get("descriptors")
             await _burst(bench, resource, plugin, ids)
-            after = descriptors(bench.plugin.pid)
+            after = counts(bench.plugin.pid).get("descriptors")
         if before is None or after is None:
             bench.note("the descriptors of the process are not known: that half did not run")
         elif after - before > GROWTH:
@@ -167,16 +166,6 @@ async def _burst(bench: Bench, resource: str, plugin: RecordedConnection, ids: t
     if p99_s > P99_S:
         text = f"{resource}: of {BURST} Allocate calls the 99th percentile took {p99_s:.1f} s, more than {P99_S:g} s"
         bench.warning(text, resource=resource, p99_s=round(p99_s, 3))
-
-
-def descriptors(pid: int | None) -> int | None:
-    """How many descriptors a process has open; `None` if nobody may know."""
-    if pid is None:
-        return None
-    try:
-        return len(os.listdir(Path("/proc", str(pid), "fd")))  # noqa: PTH208 - only their number matters
-    except OSError:
-        return None
 
 
 @check(

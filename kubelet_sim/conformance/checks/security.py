@@ -10,10 +10,10 @@ import stat
 from contextlib import suppress
 from pathlib import PurePosixPath
 
+from kubelet_sim.conformance.asking import one_each
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.errors import RpcFailed
-from kubelet_sim.model.response import ContainerResponse
 
 GROUP = Group.SECURITY
 ENDS_WITHIN_S = 30.0
@@ -31,25 +31,6 @@ _MEMORY = ("/dev/mem", "/dev/kmem", "/dev/port")
 _DISK = re.compile(r"/dev/(?:[hsv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|dm-\d+|md\d+)")
 _REFUSED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM|access denied", re.IGNORECASE)
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-async def grants(bench: Bench) -> dict[str, ContainerResponse]:
-    """What each resource grants for one healthy device; without those that have none, or whose plugin refuses."""
-    granted = {}
-    for resource in bench.resources:
-        ids = bench.healthy_ids(resource)
-        if not ids:
-            continue
-        async with bench.connection(resource) as plugin:
-            try:
-                answer = await plugin.allocate(ids[:1])
-            except RpcFailed:
-                continue  # the group Allocate response tells of that
-        if answer.responses:
-            granted[str(resource)] = answer.responses[0]
-    if not granted:
-        bench.skip("needs an answer to Allocate for a healthy device")
-    return granted
 
 
 @check(
@@ -102,7 +83,7 @@ async def permission_error(bench: Bench) -> None:
 )
 async def host_mounts(bench: Bench) -> None:
     """Files of the device, not of the host."""
-    for resource, granted in (await grants(bench)).items():
+    for resource, granted in (await one_each(bench)).items():
         for mount in granted.mounts:
             path = _clean(mount.host_path)
             if path in _HOST or path in _RUNTIMES or path.removeprefix("/var") in _RUNTIMES:
@@ -127,7 +108,7 @@ async def host_mounts(bench: Bench) -> None:
 )
 async def memory_or_disk(bench: Bench) -> None:
     """Neither /dev/mem nor /dev/sda."""
-    for resource, granted in (await grants(bench)).items():
+    for resource, granted in (await one_each(bench)).items():
         for node in granted.devices:
             path = _clean(node.host_path)
             if path in _MEMORY or _DISK.fullmatch(path):
@@ -147,7 +128,7 @@ async def memory_or_disk(bench: Bench) -> None:
 )
 async def env_only(bench: Bench) -> None:
     """A variable protects nothing."""
-    for resource, granted in (await grants(bench)).items():
+    for resource, granted in (await one_each(bench)).items():
         if granted.envs and not (granted.devices or granted.mounts or granted.cdi_devices or granted.annotations):
             names = sorted(granted.envs)
             bench.warning(
@@ -199,8 +180,7 @@ async def socket_mode(bench: Bench) -> None:
 )
 async def bad_input(bench: Bench) -> None:
     """Three kinds of nonsense, one after the other."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     for resource in bench.resources:
         path = bench.seen.registrations_of(resource)[-1].socket_path
         for what, nonsense in (("an unknown method", _unknown), ("a broken connection", _broken), ("16 MiB", _huge)):

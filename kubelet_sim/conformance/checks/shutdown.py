@@ -6,7 +6,6 @@ import time
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.lifecycle import stopped
 
 GROUP = Group.SHUTDOWN
 PROMPT_S, LATEST_S = 10.0, 30.0
@@ -15,8 +14,7 @@ GAP_S = 10.0
 
 async def asked_to_end(bench: Bench) -> float | None:
     """SIGTERM with a stream open; how long it took to end, `None`: it did not, and was killed."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     begun_s = time.monotonic()
     bench.plugin.stop()
     if await bench.plugin.ended(LATEST_S + 1):
@@ -116,10 +114,9 @@ async def stream_end(bench: Bench) -> None:
 )
 async def gap_short(bench: Bench) -> None:
     """As in an update of the DaemonSet."""
-    if not await bench.start():
-        bench.skip("the plugin did not get ready: see reg-happens")
+    await bench.start_or_skip()
     begun_s = time.monotonic()
-    await stopped(bench.plugin)
+    await bench.stop_plugin()
     if not await bench.start():
         bench.info("the plugin did not get ready again")
         return

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kubelet_sim.conformance.asking import Granted, annotated_names, cdi_names, granted, outcome, quoted, with_devices
+from kubelet_sim.conformance.asking import (
+    SINGLES,
+    Granted,
+    annotated_names,
+    cdi_names,
+    granted,
+    outcome,
+    quoted,
+    with_devices,
+)
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, check
-from kubelet_sim.conformance.host import RootedFiles
+from kubelet_sim.conformance.host import host_of
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.container.cdi.decoding import BadSpec, decode
 from kubelet_sim.container.cdi.names import BadName, parse_name
@@ -18,15 +27,8 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.response import DeviceNode, Mount
 
 GROUP = Group.SPEC
-SINGLES = 8
-ENDS_WITHIN_S = 30.0
 DIGIT_SINCE = (0, 5)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
-
-
-def host(bench: Bench) -> RootedFiles:
-    """The host that the plugin means."""
-    return RootedFiles(bench.config.host_root, bench.root if bench.is_isolated else None)
 
 
 def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNode | Mount]]:
@@ -54,7 +56,7 @@ def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNo
 )
 async def host_path_exists(bench: Bench) -> None:
     """Everything is there."""
-    files, judged = host(bench), False
+    files, judged = host_of(bench), False
     for each, what, entry in entries(await granted(bench)):
         judged = True
         if files.resolved(entry.host_path) is None:
@@ -79,7 +81,7 @@ async def host_path_exists(bench: Bench) -> None:
 )
 async def is_device(bench: Bench) -> None:
     """A character or block device."""
-    files, judged = host(bench), False
+    files, judged = host_of(bench), False
     for each, what, entry in entries(await granted(bench)):
         real = files.resolved(entry.host_path) if what == "device" else None
         found = files.look(real) if real is not None else None
@@ -107,7 +109,7 @@ async def is_device(bench: Bench) -> None:
 )
 async def symlink(bench: Bench) -> None:
     """The thing itself."""
-    files, judged = host(bench), False
+    files, judged = host_of(bench), False
     for each, what, entry in entries(await granted(bench)):
         judged = True
         found = files.look(entry.host_path)
@@ -135,7 +137,7 @@ async def named(bench: Bench) -> list[tuple[Granted, str]]:
 
 def registry(bench: Bench) -> Registry:
     """All CDI spec files, as they are now."""
-    return read_registry(host(bench), tuple(map(str, bench.config.cdi_dirs)))
+    return read_registry(host_of(bench), tuple(map(str, bench.config.cdi_dirs)))
 
 
 @check(
@@ -175,7 +177,7 @@ def _old_file(bench: Bench, known: Registry, kind: str) -> str:
     """Which spec file of that kind is too old for digits; empty: none. Runtimes do not use such a file at all."""
     for file in known.files:
         try:
-            spec = file.spec or decode(host(bench).text(file.path))
+            spec = file.spec or decode(host_of(bench).text(file.path))
         except (BadSpec, OSError, ValueError):
             continue
         version = _VERSION.match(spec.version)
@@ -203,9 +205,7 @@ async def resolvable(bench: Bench) -> None:
     missing, there = await _missing(bench)
     if missing and bench.plugin.can_start:
         # Other instances in this run may have taken the spec file along when they ended.
-        bench.plugin.stop()
-        if not await bench.plugin.ended(ENDS_WITHIN_S):
-            await bench.plugin.kill()
+        await bench.stop_plugin()
         if not await bench.start():
             bench.skip("names were not found; the plugin, started alone to make sure, did not get ready")
         missing, there = await _missing(bench)
