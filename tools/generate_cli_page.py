@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.cli.main import PROGRAM, cli  # noqa: E402 (found by the line above, in a bare checkout too)
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
 INTRODUCTION = """\
@@ -80,17 +80,7 @@ def description(text: str) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 written or fresh, 1 stale."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page would change")
-    options = parser.parse_args(arguments)
-    text = page()
-    if not options.check:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is stale: run tools/generate_cli_page.py", file=sys.stderr)
-    return 1
+    return generated.run("generate_cli_page.py", __doc__, lambda: {PAGE: page()}, arguments)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ What states and events mean is told in their enums; their texts are taken from t
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 import sys
@@ -22,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.core import endpoint  # noqa: E402 - found by the line above, installed or not
 from kubelet_sim.core.endpoint import TRANSITIONS, EndpointEvent, EndpointState  # noqa: E402
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "endpoint.md"
 
@@ -88,18 +88,8 @@ def _link(match: re.Match[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or check; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/endpoint.md.")
-    parser.add_argument("--check", action="store_true", help="only say whether the page is what would be written")
-    options = parser.parse_args(arguments)
-    fresh = page()
-    if options.check:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == fresh:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python tools/generate_endpoint_diagram.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(fresh, encoding="utf-8")
-    return 0
+    """The exit code: 0 written or fresh, 1 stale."""
+    return generated.run("generate_endpoint_diagram.py", __doc__, lambda: {PAGE: page()}, arguments)
 
 
 if __name__ == "__main__":

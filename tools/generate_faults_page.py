@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.node.faults import FAMILIES, KINDS, FaultKind  # noqa: E402 (found by the line above)
 from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO  # noqa: E402 (likewise)
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "faults.md"
 INTRODUCTION = """\
@@ -84,17 +84,7 @@ def cell(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 written or fresh, 1 stale."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page would change")
-    options = parser.parse_args(arguments)
-    text = page()
-    if not options.check:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is stale: run tools/generate_faults_page.py", file=sys.stderr)
-    return 1
+    return generated.run("generate_faults_page.py", __doc__, lambda: {PAGE: page()}, arguments)
 
 
 if __name__ == "__main__":

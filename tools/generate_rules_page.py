@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.rules import PATHS, RULES, Rule, Status  # noqa: E402 (found by the line above, in a bare checkout too)
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "rules.md"
 NOT_CODE = ("kubelet_sim/rules/", "kubelet_sim/wire/pb/")
@@ -257,15 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     where = naming()
     if options.missing:
         return report_missing(where)
-    fresh = page(where)
-    if options.check:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == fresh:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python tools/generate_rules_page.py", file=sys.stderr)
-        return 1
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(fresh, encoding="utf-8")
-    return 0
+    return generated.settle("generate_rules_page.py", {PAGE: page(where)}, is_check=options.check)
 
 
 if __name__ == "__main__":

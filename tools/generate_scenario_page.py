@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from kubelet_sim.scenario.compare import MATCHERS  # noqa: E402 - found only now
 from kubelet_sim.scenario.verbs import SIMPLE, VERBS, WHOLE, Verb  # noqa: E402 - likewise
-from tools import generate_scenario_schema  # noqa: E402 - likewise
+from tools import generate_scenario_schema, generated  # noqa: E402 - likewise
 
 PAGE = ROOT / "docs" / "reference" / "scenario.md"
 NODES = {SIMPLE: "not on a node that runs containers", WHOLE: "needs `runs_containers: true`"}
@@ -59,18 +58,12 @@ def _about(verb: Verb) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done or fresh, 1 stale (`--check`)."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a committed file differs")
-    options = parser.parse_args(arguments)
-    text = "".join(lines())
-    if not options.check:
-        PAGE.write_text(text, encoding="utf-8")
-        return generate_scenario_schema.main([])
-    is_fresh = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    if not is_fresh:
-        print(f"{PAGE.name} is stale: run python tools/generate_scenario_page.py", file=sys.stderr)
-    return max(0 if is_fresh else 1, generate_scenario_schema.main(["--check"]))
+    """The exit code: 0 written or fresh, 1 stale."""
+
+    def files() -> dict[Path, str]:
+        return {PAGE: "".join(lines()), generate_scenario_schema.PAGE: generate_scenario_schema.text()}
+
+    return generated.run("generate_scenario_page.py", __doc__, files, arguments)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from kubelet_sim.scenario.schema import schema  # noqa: E402 - found only now
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "scenario.schema.json"
 
@@ -21,16 +21,8 @@ def text() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done or fresh, 1 stale (`--check`)."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the committed file differs")
-    if not parser.parse_args(arguments).check:
-        PAGE.write_text(text(), encoding="utf-8")
-        return 0
-    is_fresh = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text()
-    if not is_fresh:
-        print(f"{PAGE.name} is stale: run python tools/generate_scenario_schema.py", file=sys.stderr)
-    return 0 if is_fresh else 1
+    """The exit code: 0 written or fresh, 1 stale."""
+    return generated.run("generate_scenario_schema.py", __doc__, lambda: {PAGE: text()}, arguments)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ All of it is taken from `kubelet_sim.profiles`; `kubelet-sim versions` prints th
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
@@ -20,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 from kubelet_sim.profiles import RELEASES  # noqa: E402 - found by the line above, installed or not
 from kubelet_sim.profiles.gates import GATES, gates_of  # noqa: E402
 from kubelet_sim.profiles.words import SWITCHES, moved, value_text  # noqa: E402
+from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "versions.md"
 
@@ -98,18 +98,8 @@ def _links(rules: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or check; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/reference/versions.md.")
-    parser.add_argument("--check", action="store_true", help="only say whether the page is what would be written")
-    options = parser.parse_args(arguments)
-    fresh = page()
-    if options.check:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == fresh:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python tools/generate_versions_page.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(fresh, encoding="utf-8")
-    return 0
+    """The exit code: 0 written or fresh, 1 stale."""
+    return generated.run("generate_versions_page.py", __doc__, lambda: {PAGE: page()}, arguments)
 
 
 if __name__ == "__main__":
