@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubelet_sim.cli.render import plain
 from kubelet_sim.core.checkpoint_diagnosis import OLD_FORMAT, Diagnosis, meaning
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
+from kubelet_sim.model.plain import plain
 from kubelet_sim.wire.messages import decode_container_response
 
 Document = dict[str, Any]

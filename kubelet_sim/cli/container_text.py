@@ -131,7 +131,7 @@ def seen_document(outcome: Outcome, found: Sequence[Compared], notes: Sequence[s
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    from kubelet_sim.cli.render import plain
+    from kubelet_sim.model.plain import plain
 
     fields: Mapping[str, Any] = plain(value)
     return fields

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from kubelet_sim.cli.get import document as view_document
 from kubelet_sim.cli.options import split_name
 from kubelet_sim.cli.pod_columns import status_text
-from kubelet_sim.cli.render import plain, spec_document
+from kubelet_sim.cli.render import record_document, spec_document
 from kubelet_sim.errors import UsageError, there_are
+from kubelet_sim.model.plain import plain
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import NodeSnapshot, PluginView, PodView, ResourceView
 
@@ -53,7 +54,7 @@ def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, An
             for each in view.containers
         ],
         "events": [plain(event) for event in node.events() if event.object == f"pod/{key}"],
-        "why": [_record(record) for record in node.trace(about=key)],
+        "why": [record_document(record) for record in node.trace(about=key)],
     }
 
 
@@ -105,7 +106,7 @@ def plugin_document(node: ControlClient, name: str) -> dict[str, Any]:
     return {
         "connections": [_connection(snapshot, view) for view in views],
         "devices": [_listed(snapshot, resource) for resource in sorted({view.resource for view in views})],
-        "asked": [_record(record) for _, record in sorted(asked.items())],
+        "asked": [record_document(record) for _, record in sorted(asked.items())],
     }
 
 
@@ -138,14 +139,10 @@ def resource_document(node: ControlClient, name: str) -> dict[str, Any]:
         "grace_period_left_s": left_s,
         "allocations": [view_document(each) for each in snapshot.allocations if each.resource == name],
         "plugins": [_connection(snapshot, each) for each in snapshot.plugins if each.resource == name],
-        "why": [_record(each) for each in _about_alone(node.trace(about=name), name)],
+        "why": [record_document(each) for each in _about_alone(node.trace(about=name), name)],
     }
 
 
 def _about_alone(records: Iterable[Record], subject: str) -> Iterable[Record]:
     """Without the rest of the walks: those of pods are told of the pods."""
     return (record for record in records if record.subject == subject)
-
-
-def _record(record: Record) -> dict[str, Any]:
-    return {**plain(record), "level": record.level.value}

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from kubelet_sim.cli.options import age_text
-from kubelet_sim.cli.render import node_document, plain, table_text
+from kubelet_sim.cli.render import node_document, table_text
 from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.model.plain import plain
 from kubelet_sim.model.quantity import Quantity, amount_text
 
 if TYPE_CHECKING:

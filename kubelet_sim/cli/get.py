@@ -143,7 +143,7 @@ def _views(snapshot: NodeSnapshot, kind: str) -> tuple[list[Any], Callable[[Any]
 
 def document(view: Any) -> Any:
     """A view as JSON has it."""
-    from kubelet_sim.cli.render import plain
+    from kubelet_sim.model.plain import plain
     from kubelet_sim.model.views import AllocationView
 
     if isinstance(view, tuple):

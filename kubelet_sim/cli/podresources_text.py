@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kubelet_sim.cli.render import plain, table_text
+from kubelet_sim.cli.render import table_text
 from kubelet_sim.model.ids import DeviceID, NumaNode
+from kubelet_sim.model.plain import plain
 from kubelet_sim.model.pod_resources import (
     AllocatableResources,
     ApiVersion,

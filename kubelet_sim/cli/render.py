@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,21 +36,10 @@ COLOURS = {
 }
 
 
-def plain(value: Any) -> Any:
-    """The value in what JSON has: mappings, lists, text, numbers. Frozen values become mappings."""
-    from attrs import fields, has
-
-    if has(type(value)):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(type(value))}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value
-
-
 def machine_text(value: Any, form: str) -> str:
     """The value as `json` or `yaml`, without line end."""
+    from kubelet_sim.model.plain import plain
+
     if form == "json":
         return json.dumps(plain(value), indent=2)
     import yaml
@@ -61,11 +50,20 @@ def machine_text(value: Any, form: str) -> str:
 
 def json_line(record: Record) -> str:
     """A record as one JSON object on one line."""
-    return json.dumps(plain(record) | {"level": record.level.value})
+    return json.dumps(record_document(record))
+
+
+def record_document(record: Record) -> dict[str, Any]:
+    """A record as a mapping; its level is a word."""
+    from kubelet_sim.model.plain import plain
+
+    return {**plain(record), "level": record.level.value}
 
 
 def spec_document(spec: ContainerSpec) -> dict[str, Any]:
     """The container spec with its variables and annotations as mappings. Where entries came from is another matter."""
+    from kubelet_sim.model.plain import plain
+
     document = {**plain(spec), "envs": dict(spec.envs), "annotations": dict(spec.annotations)}
     del document["provenance"]
     return document

@@ -14,7 +14,7 @@ import click
 
 from kubelet_sim.cli.lines import record_line
 from kubelet_sim.cli.options import common, connected, parse_duration
-from kubelet_sim.cli.render import plain
+from kubelet_sim.cli.render import record_document
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _as_json(line: Line) -> str:
         more["took_s"] = line.took_s
     if line.status:
         more["status"] = line.status
-    return json.dumps(plain(line.record) | {"level": line.record.level.value} | more)
+    return json.dumps(record_document(line.record) | more)
 
 
 def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:

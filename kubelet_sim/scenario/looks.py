@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
-from attrs import fields, has
-
 from kubelet_sim.container.annotating import CDI_PLUGIN
 from kubelet_sim.container.cdi.annotations import annotation_key, annotation_value
 from kubelet_sim.container.cdi.names import BadName
@@ -15,6 +13,7 @@ from kubelet_sim.core.state import State
 from kubelet_sim.errors import PreparationFailed
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.node import NodeStatusRound
+from kubelet_sim.model.plain import plain
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, DeviceEntry, PodResources
 from kubelet_sim.model.quantity import Quantity
@@ -122,17 +121,6 @@ def allocatable(resources: AllocatableResources) -> dict[str, Any]:
 def _device_entry(entry: DeviceEntry) -> list[str | int]:
     """`[resource, id, NUMA node]`, without the node if the message has no topology. Rules: PR-10, PR-22"""
     return [entry.resource, *entry.device_ids, *(entry.numa_nodes or ())]
-
-
-def plain(value: Any) -> Any:
-    """A value of the model in what JSON has: mappings, lists, text, numbers."""
-    if has(type(value)):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(type(value))}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def node(snapshot: NodeSnapshot) -> dict[str, Any]:
