@@ -13,11 +13,11 @@ from attrs import frozen
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Level
 from kubelet_sim.conformance.connection import RecordedConnection
-from kubelet_sim.conformance.probe import accepts
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import PluginOptions
 from kubelet_sim.model.response import ContainerResponse
+from kubelet_sim.wire import unix_socket
 
 T = TypeVar("T")
 SINGLES = 8
@@ -69,7 +69,7 @@ async def has_fallen(bench: Bench, came: object) -> bool:
     """Whether the plugin ended over a call with that outcome."""
     if isinstance(came, RpcFailed) and came.code in _LOST_CODES and not bench.plugin.has_ended:
         paths = {each.socket_path for each in bench.seen.registrations if each.resource in bench.resources}
-        serves = any(map(accepts, paths))
+        serves = any(map(unix_socket.accepts, paths))
         await bench.plugin.ended(STILL_SERVES_S if serves else ENDS_WITHIN_S)
     return bench.plugin.has_ended
 

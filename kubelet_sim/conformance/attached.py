@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import struct
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.node.faults.signals import listener
 from kubelet_sim.node.plugin_process import Line
-
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
 class AttachedPlugin:
@@ -82,10 +78,7 @@ class AttachedPlugin:
 
 def _listener(path: str) -> int | None:
     """The process that listens there; `None` if nobody does, or it is in another pid namespace."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        probe.connect(path)
-        answer = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid: int = _CREDENTIALS.unpack(answer)[0]
-        return pid or None
-    return None
+    try:
+        return listener(Path(path)).pid or None
+    except UsageError:
+        return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 
 from attrs import define
@@ -14,6 +13,7 @@ from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.links import socket_path
+from kubelet_sim.wire import unix_socket
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 
@@ -52,7 +52,7 @@ class StartProbe(Hook):
             return
         probe = self.probes[registration.resource] = Probe(registration.resource)
         path = socket_path(self._directory, SocketName(registration.socket_name))
-        probe.accepted_at_once = accepts(path)
+        probe.accepted_at_once = unix_socket.accepts(path)
         begun_s = time.monotonic()
         try:
             await self._look(probe, path)
@@ -78,16 +78,3 @@ class StartProbe(Hook):
             probe.failure = failure
         finally:
             await connection.close()
-
-
-def accepts(path: str) -> bool:
-    """Whether somebody listens on that socket right now."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dial:
-        dial.setblocking(False)  # a backlog that is full answers at once, too, and is somebody
-        try:
-            dial.connect(path)
-        except BlockingIOError:
-            return True
-        except (OSError, ValueError):
-            return False
-        return True

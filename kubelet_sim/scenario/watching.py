@@ -18,6 +18,7 @@ from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptio
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
 from kubelet_sim.scenario.observing import Observed
+from kubelet_sim.wire import unix_socket
 
 T = TypeVar("T")
 Called = Callable[[str], None]
@@ -112,7 +113,7 @@ class WatchedConnection:
     async def _move_on(self) -> None:
         for _ in range(_ROUNDS):
             await asyncio.sleep(UNHEARD_S)
-            if not await _listens(self._path):
+            if not unix_socket.accepts(self._path):
                 break
         # On its own: the dial that ends by it cancels this task.
         await _detached(self._clock.advance(DIAL_TIMEOUT_S))
@@ -182,18 +183,6 @@ class WatchedCalls:
         return WatchedConnection(
             self._calls.connection(socket_path), socket_path, self._clock, self._bell, self._called, self._observed
         )
-
-
-async def _listens(path: str) -> bool:
-    """Whether somebody accepts connections there."""
-    try:
-        _, writer = await asyncio.open_unix_connection(path)
-    except (OSError, ValueError):
-        return False
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
-    return True
 
 
 _detached_tasks: set[asyncio.Task[object]] = set()

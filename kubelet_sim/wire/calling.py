@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -209,23 +207,17 @@ def methods_of(services: Iterable[str]) -> dict[str, list[str]]:
 
 
 def look(path: Path) -> None:
-    """See whether somebody listens: the gRPC library would try again and again, and does not say what is wrong.
+    """See whether somebody listens.
 
     Raises:
         UsageError: the path can be no socket's.
         TransportError: nobody listens, or we may not connect.
     """
-    if not unix_socket.is_possible(path):
-        raise UsageError(f"{path} cannot be the path of a socket, which has at most {unix_socket.LONGEST_PATH} bytes")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(os.fsencode(path))
-        except FileNotFoundError as error:
-            raise TransportError(f"there is no socket {path}") from error
-        except ConnectionRefusedError as error:
-            raise TransportError(f"nobody listens on {path}: it is no socket, or its program has ended") from error
-        except BlockingIOError:
-            pass  # its queue is full: somebody is there
-        except OSError as error:
-            raise TransportError(f"cannot connect to {path}: {error.strerror or error}") from error
+    try:
+        unix_socket.knock(path)
+    except FileNotFoundError as error:
+        raise TransportError(f"there is no socket {path}") from error
+    except ConnectionRefusedError as error:
+        raise TransportError(f"nobody listens on {path}: it is no socket, or its program has ended") from error
+    except OSError as error:
+        raise TransportError(f"cannot connect to {path}: {error.strerror or error}") from error

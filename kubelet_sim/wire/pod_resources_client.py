@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -105,20 +103,14 @@ class PodResourcesClient:
 
 
 def _look(path: Path) -> None:
-    """See whether somebody listens: the library would try again and again, and does not say what is wrong."""
-    if not unix_socket.is_possible(path):
-        raise UsageError(f"{path} cannot be the path of a socket, which has at most {unix_socket.LONGEST_PATH} bytes")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(os.fsencode(path))
-        except FileNotFoundError as error:
-            raise TransportError(f"there is no socket {path}; does a kubelet run, with this API?") from error
-        except ConnectionRefusedError as error:
-            raise TransportError(f"nobody listens on {path}; has the kubelet ended?") from error
-        except PermissionError as error:
-            raise TransportError(f"no permission to connect to {path}; real kubelets let root in") from error
-        except BlockingIOError:
-            pass  # its queue is full: somebody is there
-        except OSError as error:
-            raise TransportError(f"cannot connect to {path}: {error.strerror or error}") from error
+    """See whether somebody listens."""
+    try:
+        unix_socket.knock(path)
+    except FileNotFoundError as error:
+        raise TransportError(f"there is no socket {path}; does a kubelet run, with this API?") from error
+    except ConnectionRefusedError as error:
+        raise TransportError(f"nobody listens on {path}; has the kubelet ended?") from error
+    except PermissionError as error:
+        raise TransportError(f"no permission to connect to {path}; real kubelets let root in") from error
+    except OSError as error:
+        raise TransportError(f"cannot connect to {path}: {error.strerror or error}") from error

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
+
+from kubelet_sim.errors import UsageError
 
 LONGEST_PATH = 107
 """Bytes that the kernel takes for the path of a Unix socket."""
@@ -22,6 +25,30 @@ def is_possible(path: str | Path) -> bool:
     """Whether the kernel would look at the path at all."""
     encoded = os.fsencode(path)
     return 0 < len(encoded) <= LONGEST_PATH and b"\0" not in encoded
+
+
+def knock(path: str | Path) -> None:
+    """Return at once if somebody listens there. The gRPC library would try again and again, and not say what is wrong.
+
+    Raises:
+        UsageError: the path can be no socket's.
+        OSError: nobody listens, or we may not connect; which of them is the kernel's word.
+    """
+    if not is_possible(path):
+        raise UsageError(f"{path} cannot be the path of a socket, which has at most {LONGEST_PATH} bytes")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        with contextlib.suppress(BlockingIOError):  # its queue is full: somebody is there
+            probe.connect(os.fsencode(path))
+
+
+def accepts(path: str | Path) -> bool:
+    """Whether somebody listens there right now."""
+    try:
+        knock(path)
+    except (OSError, UsageError):
+        return False
+    return True
 
 
 def bind_problem(path: Path) -> str | None:

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.probe import accepts
 from kubelet_sim.model.life import Comeback
+from kubelet_sim.wire import unix_socket
 
 GROUP = Group.RESTART
 BACK_WITHIN_S, BACK_SOON_S = 60.0, 10.0
@@ -100,7 +100,7 @@ async def socket_recreated(bench: Bench) -> None:
             bench.skip("the plugin did not register again: see restart-reregister")
         for call in tuple(held.calls):
             path = call.socket_path
-            if not await bench.holds(lambda path=path: accepts(path), LISTENS_WITHIN_S):  # type: ignore[misc]
+            if not await bench.holds(lambda path=path: unix_socket.accepts(path), LISTENS_WITHIN_S):  # type: ignore[misc]
                 there = "is there, but nobody listens" if os.path.exists(path) else "is not there"  # noqa: ASYNC240, PTH110
                 bench.error(f"{call.resource}: when Register came the socket {path!r} {there}", path=path)
 
