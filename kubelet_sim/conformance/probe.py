@@ -7,10 +7,10 @@ import time
 
 from attrs import define
 
-from kubelet_sim.conformance.watching import Bell
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.links import socket_path
 from kubelet_sim.wire import unix_socket

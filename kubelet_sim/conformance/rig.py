@@ -22,9 +22,10 @@ from kubelet_sim.conformance.config import Isolation, SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.shuffled import Shuffled
-from kubelet_sim.conformance.watching import Bell, Seen
+from kubelet_sim.conformance.watching import Seen
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.booting import plugin_calls
 from kubelet_sim.node.config import NodeConfig, SocketAppears
 from kubelet_sim.node.isolation import namespaces_available

@@ -5,10 +5,7 @@ Only facts: what they mean is for the checks. Times are the machine's monotonic 
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
-from typing import TypeVar
 
 from attrs import frozen
 
@@ -20,46 +17,12 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, Registration, SocketName
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.links import socket_path
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.messages import encode_devices
-
-T = TypeVar("T")
-_POLL_S = 0.1
-"""How often is looked again at what rings no bell: files, processes."""
-
-
-class Bell:
-    """Rings when something may have changed; whoever waits looks again then."""
-
-    def __init__(self) -> None:
-        self._waiting: set[asyncio.Event] = set()
-
-    def ring(self, *_: object) -> None:
-        """Something may have changed."""
-        for event in self._waiting:
-            event.set()
-
-    async def first(self, look: Callable[[], T | None], within_s: float) -> T | None:
-        """The first true answer of `look`; `None` if there is none within so many real seconds."""
-        deadline, rung = time.monotonic() + within_s, asyncio.Event()
-        self._waiting.add(rung)
-        try:
-            while True:
-                rung.clear()
-                if answer := look():
-                    return answer
-                if (left_s := deadline - time.monotonic()) <= 0:
-                    return None
-                try:
-                    async with asyncio.timeout(min(left_s, _POLL_S)):
-                        await rung.wait()
-                except TimeoutError:
-                    continue
-        finally:
-            self._waiting.discard(rung)
 
 
 @frozen

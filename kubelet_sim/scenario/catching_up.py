@@ -13,13 +13,14 @@ from attrs import define
 from kubelet_sim.core.clients import registering_clients
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ClientID
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import settle
 from kubelet_sim.node.hooks import HookedConnection
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.links import Link
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.watching import Bell, WatchedConnection
+from kubelet_sim.scenario.watching import WatchedConnection
 
 
 @define

@@ -16,6 +16,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from kubelet_sim.errors import KubeletSimError, UsageError
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.booting import plugin_calls
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
@@ -27,7 +28,7 @@ from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.observing import Observed
 from kubelet_sim.scenario.order import Following
 from kubelet_sim.scenario.stage import Stage
-from kubelet_sim.scenario.watching import Bell, WatchedCalls
+from kubelet_sim.scenario.watching import WatchedCalls
 from kubelet_sim.scenario.whole_node import WholeNode
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder

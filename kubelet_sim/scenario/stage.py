@@ -12,6 +12,7 @@ from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import ApiVersion
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
@@ -25,7 +26,6 @@ from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.processes import Processes
 from kubelet_sim.scenario.verbs import fault_of
 from kubelet_sim.scenario.views import Views
-from kubelet_sim.scenario.watching import Bell
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 from kubelet_sim.wire.status import enum_name

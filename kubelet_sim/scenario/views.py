@@ -7,9 +7,9 @@ from typing import Any
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.views import NodeSnapshot
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario import looks
-from kubelet_sim.scenario.watching import Bell
 
 WAITS_S = 30.0
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from kubelet_sim.errors import TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions
+from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
 from kubelet_sim.scenario.observing import Observed
@@ -23,53 +23,10 @@ from kubelet_sim.wire import unix_socket
 T = TypeVar("T")
 Called = Callable[[str], None]
 """Is told of each call that shows a choice, before it is made."""
-PATIENCE_S = 15.0
-"""How long something that has to happen may take, in real time."""
 UNHEARD_S = 1.5
 """How long a dial waits in real time before nobody is thought to come. Rules: DM-40"""
 _ROUNDS = 3
 """How often it waits so long when somebody does listen, but does not speak yet."""
-
-
-class Bell:
-    """Rings when something may have changed; whoever waits looks again then."""
-
-    def __init__(self) -> None:
-        self._waiting: set[asyncio.Event] = set()
-
-    def ring(self) -> None:
-        """Something may have changed."""
-        for event in self._waiting:
-            event.set()
-
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[Callable[[float], Awaitable[None]]]:
-        """Listen from now on; the answer returns when it has rung, or after so many seconds of real time."""
-        rung = asyncio.Event()
-        self._waiting.add(rung)
-
-        async def until(seconds: float) -> None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(rung.wait(), seconds)
-
-        try:
-            yield until
-        finally:
-            self._waiting.discard(rung)
-
-    async def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Return when it holds. Raises `TransportError`, which says what was waited for, if that takes too long."""
-        rung = asyncio.Event()
-        self._waiting.add(rung)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not holds():
-                    rung.clear()
-                    await rung.wait()
-        except TimeoutError:
-            raise TransportError(f"{what} did not happen within {PATIENCE_S:g} s") from None
-        finally:
-            self._waiting.discard(rung)
 
 
 class WatchedConnection:
