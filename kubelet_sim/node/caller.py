@@ -39,14 +39,19 @@ class Caller:
 
     async def unless_gone(self, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
         """The result, or `failure` as soon as the caller leaves; the work is cancelled then."""
-        work = asyncio.ensure_future(awaitable)
-        gone = asyncio.ensure_future(self._gone.wait())
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            raise failure()
-        finally:
-            for task in (work, gone):
-                task.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
+        return await unless_set(self._gone, awaitable, failure)
+
+
+async def unless_set(event: asyncio.Event, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
+    """The result, or `failure` as soon as the event is set; the work is cancelled then, and has ended."""
+    work = asyncio.ensure_future(awaitable)
+    ended = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            return work.result()
+        raise failure()
+    finally:
+        for task in (work, ended):
+            task.cancel()
+        await asyncio.gather(work, ended, return_exceptions=True)

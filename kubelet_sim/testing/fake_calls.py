@@ -17,6 +17,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.model.response import ContainerResponse
+from kubelet_sim.node.caller import unless_set
 
 T = TypeVar("T")
 
@@ -144,17 +145,7 @@ class FakeConnection:
             self._stream.end(RpcFailed(*_CLOSING))
 
     async def _unless_closed(self, answer: Awaitable[T]) -> T:
-        work = asyncio.ensure_future(answer)
-        closed = asyncio.ensure_future(self._closed.wait())
-        try:
-            await asyncio.wait({work, closed}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            raise RpcFailed(*_CLOSING)
-        finally:
-            work.cancel()
-            closed.cancel()
-            await asyncio.gather(work, closed, return_exceptions=True)
+        return await unless_set(self._closed, answer, lambda: RpcFailed(*_CLOSING))
 
 
 @define
