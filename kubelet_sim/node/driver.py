@@ -41,7 +41,7 @@ from kubelet_sim.model.plugin import (
     PluginOptions,
 )
 from kubelet_sim.node.caller import Caller
-from kubelet_sim.node.clock import with_timeout
+from kubelet_sim.node.clock import settle, with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.links import Link, socket_path
 from kubelet_sim.node.notices import Notices
@@ -63,6 +63,8 @@ _CALLS = (
 )
 SPENT_LINKS = 100
 """How many connections that nothing leads to any more are kept open, and for looking."""
+CLOSING_S = 1.5
+"""For how long of real time a manual clock stands still for the stream of a closed connection, at most."""
 
 
 @frozen
@@ -146,6 +148,17 @@ class Driver:
         await asyncio.gather(*tasks, return_exceptions=True)
         links = [link for link in self.links.values() if not link.is_closed]
         await asyncio.gather(*(self._close(link) for link in links))
+
+    async def closed_streams_are_over(self) -> None:
+        """A manual clock stands still meanwhile: that a stream of a closed connection ends takes no time on a node."""
+        loop = asyncio.get_running_loop()
+        while ending := {
+            stream: link.closed_at_s + CLOSING_S
+            for link in self.links.values()
+            if link.is_closed and (stream := link.stream) is not None and loop.time() < link.closed_at_s + CLOSING_S
+        }:
+            await asyncio.wait(ending, timeout=max(ending.values()) - loop.time())
+            await settle()
 
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
@@ -369,7 +382,7 @@ class Driver:
         return end.error is not None and link is not None and not link.is_closed
 
     async def _close(self, link: Link) -> None:
-        link.is_closed = True
+        link.is_closed, link.closed_at_s = True, asyncio.get_running_loop().time()
         await link.connection.close()
 
 

@@ -33,6 +33,8 @@ class Link:
     has_failed: bool = False
     """Whether its options could not be read; the connection stays open all the same. Rules: DM-36"""
     is_closed: bool = False
+    closed_at_s: float = 0.0
+    """In real time, as the event loop has it."""
 
     @property
     def has_stream(self) -> bool:

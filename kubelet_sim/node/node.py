@@ -115,7 +115,7 @@ class Node(NodePods):
                 raise UsageError("the node is started already")
             self._root = Root.open(self.config.root)
             if isinstance(self.clock, ManualClock):
-                self._unsettle = self.clock.also_settle(self._processes.status_round_is_over)
+                self._unsettle = self.clock.also_settle(self._processes.settle)
             try:
                 ready = await self._come_back(AS_USUAL)
                 if self.config.has_control_socket:

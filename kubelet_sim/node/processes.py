@@ -114,10 +114,12 @@ class KubeletProcesses:
         await self._end(leave_socket=False)
         self._booting.close()
 
-    async def status_round_is_over(self) -> None:
-        """Time stands still while a node status is computed: its checkpoint is written in a thread."""
+    async def settle(self) -> None:
+        """Time stands still while a node status is computed, as its checkpoint is written in a thread, and streams end."""
         async with self._status_round:
             pass
+        if self.current is not None:
+            await self.current.driver.closed_streams_are_over()
 
     def _say_inode(self, layout: RootLayout, wanted: int | None) -> None:
         if wanted is not None:

@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.errors import RpcFailed, TransportError, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.life import Comeback
+from kubelet_sim.model.plugin import API_VERSION, PluginInfo
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.store import write_file
 from kubelet_sim.profiles import V1_36
-from kubelet_sim.testing.fake_calls import FakeCalls
+from kubelet_sim.testing.fake_calls import FakeCalls, FakeStream
 from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, registration, soon
 from tests.unit.node.pods import manifest_pod
 from tests.unit.node.test_pod_worker import DEVICE, ends, is_in, main, running, view
@@ -378,3 +379,26 @@ def test_a_write_under_way_does_not_bring_a_lost_checkpoint_back(
         assert node.kubelet.state.healthy == {}
 
     on_disk(body)
+
+
+def test_time_stands_still_until_the_stream_of_a_closed_connection_has_ended(
+    on_bench: RunOnBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a node it ends at once; an end that came seconds later could disconnect the next client. Rules: DM-33"""
+    ended = FakeStream.end
+
+    def end_later(stream: FakeStream, error: RpcFailed | None) -> None:
+        asyncio.get_running_loop().call_later(0.05, ended, stream, error)
+
+    monkeypatch.setattr(FakeStream, "end", end_later)
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        await it.node.kubelet.deregister_watched(PluginInfo("DevicePlugin", RESOURCE, "", (API_VERSION,)), "reg.sock")
+        (link,) = it.node.kubelet.driver.links.values()
+        assert link.has_stream
+        await it.clock.advance(1)
+        ends = [record.at_s for record in it.node.transcript if "the stream of client 1 ended" in record.text]
+        assert ends == [0.0]
+
+    on_bench(body)
