@@ -11,7 +11,7 @@ from plugins_examples.faulty.faults.table import fault
 from plugins_examples.pb import api_pb2
 
 USED = ".faulty-used"
-INSTANT_S, MOMENT_S, LONG_S = 0.25, 1.0, 11.0
+MOMENT_S, WHILE_S, LONG_S = 1.0, 3.0, 11.0
 ANY_RESTART = (
     "restart-reregister restart-socket-recreated restart-delayed-kubelet-sock restart-same-inode restart-quick"
     " restart-created-event-after-register restart-during-startup restart-dir-recreated restart-reregister-fast"
@@ -44,8 +44,8 @@ def deaf_from_third_restart(conduct: Conduct) -> None:
 
 @fault("drops-late-events", "restart-created-event-after-register", also=ANY_RESTART + LOST_STREAM)
 def drops_late_events(conduct: Conduct) -> None:
-    """For a second after it has registered again it looks at no events."""
-    _looks_from(conduct, MOMENT_S, lambda watch: watch.number > 1)
+    """For three seconds after it has registered again it looks at no events."""
+    _looks_from(conduct, WHILE_S, lambda watch: watch.number > 1)
 
 
 @fault("compares-inodes", "restart-same-inode", also=ANY_RESTART + LOST_STREAM)
@@ -61,8 +61,15 @@ def compares_inodes(conduct: Conduct) -> None:
 
 @fault("looks-whether-it-is-there", "restart-quick", also=ANY_RESTART + LOST_STREAM)
 def looks_whether_it_is_there(conduct: Conduct) -> None:
-    """It looks every now and then whether there is a kubelet's socket, whichever it is."""
-    _notice_only(conduct, lambda watch: socket_identity(watch.kubelet) is None)
+    """It looks whether there is a kubelet's socket, whichever it is, and believes that it is gone after three seconds."""
+    seen_s = [0.0]
+
+    def restarted(watch: Watch) -> bool:
+        if socket_identity(watch.kubelet) is not None:
+            seen_s[0] = watch.age_s
+        return watch.age_s - seen_s[0] > WHILE_S
+
+    _notice_only(conduct, restarted)
 
 
 @fault("keeps-server", "restart-socket-recreated")
@@ -79,8 +86,8 @@ def impatient(conduct: Conduct) -> None:
 
 @fault("watches-late", "restart-during-startup", also=LOST_STREAM)
 def watches_late(conduct: Conduct) -> None:
-    """It begins to watch only when it has registered for the first time, and a moment later."""
-    _looks_from(conduct, INSTANT_S, lambda watch: watch.number == 1)
+    """It begins to watch only when it has registered for the first time, and three seconds later."""
+    _looks_from(conduct, WHILE_S, lambda watch: watch.number == 1)
 
 
 @fault("watches-old-directory", "restart-dir-recreated", also=LOST_STREAM)
