@@ -1,7 +1,7 @@
 """The project's own commands, on a machine with only Python and pip.
 
     python3 tools/dev.py demo        a node, an example plugin, a pod, and the merged container spec
-    python3 tools/dev.py test        the tests, on all cores (`-n0`: on one); further arguments go to pytest
+    python3 tools/dev.py test        the tests, side by side (`-n0`: one by one); further arguments go to pytest
     python3 tools/dev.py lint        ruff, mypy, import-linter
     python3 tools/dev.py generated   whether every generated file is fresh
     python3 tools/dev.py pip ...     a pip that is new enough, for .venv or for another `--python`
@@ -63,7 +63,9 @@ def main(arguments: list[str]) -> int:
         become([str(VENV / "bin" / "kubelet-sim"), "demo", *rest], {**environment, "PATH": path})
     os.chdir(ROOT)
     if verb == "test":
-        become([str(PYTHON), "-m", "pytest", "-n", "auto", *rest], environment)  # a later -n counts
+        # Most of the time of many tests is waiting for a plugin: more workers than cores, and nobody idle beside a queue.
+        workers = str((os.cpu_count() or 1) + 2)
+        become([str(PYTHON), "-m", "pytest", "-n", workers, "--dist", "worksteal", *rest], environment)  # a later -n counts
     return run_all(lint_commands() if verb == "lint" else generated_commands(), rest, environment)
 
 

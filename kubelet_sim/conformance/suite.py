@@ -1,7 +1,8 @@
 """Plays checks against a plugin: in stages, each within a time of its own, whatever the plugin does.
 
-First those that share one plugin, idle; then, on the same one, those that restart the kubelet; then those that need an
-instance of their own, several side by side if the plugin allows that. What comes of it is a `Report`; nothing is shown here.
+Those that share one plugin, idle; those that restart the kubelet of another; those that need an instance of their own. All
+side by side if the plugin allows that, else one after the other, the first two on one plugin. What comes of it is a `Report`;
+nothing is shown here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from random import Random
 
 from attrs import evolve, frozen
@@ -26,7 +28,7 @@ from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, stat
 from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.profiles import Profile, profile_of
 
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 6
 """How many instances of a plugin run at once, if it allows that at all."""
 _KEPT_RECORDS = 400
 _KEPT_LINES = 60
@@ -117,10 +119,7 @@ class Suite:
             else:
                 possible.append(check)
         staged = {stage: self._arranged(each for each in possible if each.stage is stage) for stage in Stage}
-        jobs = self._config.jobs or 1
-        if staged[Stage.SHARED] or staged[Stage.RESTARTS]:
-            jobs = await self._together(staged[Stage.SHARED], staged[Stage.RESTARTS], has_own=bool(staged[Stage.OWN]))
-        await self._apart(staged[Stage.OWN], jobs)
+        await self._staged(staged)
         outcomes = tuple(self._outcomes[each.id] for each in self._checks if each.id in self._outcomes)
         config = self._config
         about = About(
@@ -145,22 +144,59 @@ class Suite:
 
     # --- the stages
 
-    async def _together(self, shared: Sequence[Check], restarts: Sequence[Check], *, has_own: bool) -> int:
-        """The stages on one plugin; how many instances can run side by side after it."""
-        async with self._rig() as rig:
-            is_ready = await rig.start_plugin(probes=True)
-            self._resources = rig.resources
-            self._was_started = rig.plugin.exit_code not in NO_COMMAND or bool(rig.seen.registrations)
-            for check in shared:
+    async def _staged(self, staged: Mapping[Stage, Sequence[Check]]) -> None:
+        """Side by side if the plugin allows that; at last and one by one those checks that change what all instances see."""
+        shared, restarts = staged[Stage.SHARED], staged[Stage.RESTARTS]
+        own = [each for each in staged[Stage.OWN] if Need.HOOK not in each.needs]
+        jobs = self._config.jobs
+        async with AsyncExitStack() as held:
+            if shared or restarts:
+                rig = await held.enter_async_context(self._rig())
+                is_ready = await self._begun(rig)
+                second = None
+                if is_ready and jobs != 1 and ((shared and restarts) or (own and jobs is None)):
+                    second = await self._second(rig, held)
+                if second is not None:
+                    room = asyncio.Semaphore(jobs or SIDE_BY_SIDE)
+                    async with asyncio.TaskGroup() as group:
+                        group.create_task(self._together(shared, rig, room))
+                        group.create_task(self._together(restarts, second, room))
+                        group.create_task(self._apart(own, room))
+                    own = []
+                else:
+                    await self._together([*shared, *restarts], rig, asyncio.Semaphore(), is_ready=is_ready)
+        await self._apart(own, asyncio.Semaphore(jobs or 1))
+        await self._apart([each for each in staged[Stage.OWN] if Need.HOOK in each.needs], asyncio.Semaphore())
+
+    async def _begun(self, rig: Rig) -> bool:
+        """Start the plugin for the first time; whether it got ready."""
+        is_ready = await rig.start_plugin(probes=True)
+        self._resources = rig.resources
+        self._was_started = rig.plugin.exit_code not in NO_COMMAND or bool(rig.seen.registrations)
+        if not is_ready:
+            self._tell(f"the plugin never got ready: {_last_words(rig)}")
+        return is_ready
+
+    async def _second(self, rig: Rig, held: AsyncExitStack) -> Rig | None:
+        """Another instance beside another node, if it gets ready while the first one runs on, as ports may forbid."""
+        if not rig.plugin.can_start:
+            return None
+        async with AsyncExitStack() as trial:
+            other = await trial.enter_async_context(self._rig())
+            if await other.start_plugin() and not rig.plugin.has_ended and rig.is_ready():
+                await held.enter_async_context(trial.pop_all())
+                return other
+        self._tell("instances of the plugin cannot run side by side: checks come one after the other")
+        return None
+
+    async def _together(
+        self, checks: Sequence[Check], rig: Rig, room: asyncio.Semaphore, *, is_ready: bool = True
+    ) -> None:
+        """One after the other on one plugin."""
+        async with room:
+            for check in checks:
                 await self._one_shared(check, rig, is_ready=is_ready)
-            for check in restarts:
-                is_ready = is_ready and await rig.ensure_ready()
-                await self._one_shared(check, rig, is_ready=is_ready)
-            if not is_ready:
-                self._tell(f"the plugin never got ready: {_last_words(rig)}")
-            jobs = self._config.jobs or (await self._side_by_side(rig) if has_own and is_ready else 1)
             self._resources = tuple(sorted({*self._resources, *rig.resources}))
-        return jobs
 
     async def _one_shared(self, check: Check, rig: Rig, *, is_ready: bool) -> None:
         if self._is_over:
@@ -180,19 +216,8 @@ class Suite:
             notes = ("the plugin was lost in the check before, and is ready again",)
         await self._make(check, rig, notes)
 
-    async def _side_by_side(self, rig: Rig) -> int:
-        """Whether a second instance beside a second node gets ready while the first one runs on, as ports may forbid."""
-        if not rig.plugin.can_start or self._is_over or not await rig.ensure_ready():
-            return 1
-        async with self._rig() as other:
-            can = await other.start_plugin() and not rig.plugin.has_ended and rig.is_ready()
-        if not can:
-            self._tell("instances of the plugin cannot run side by side: checks come one after the other")
-        return SIDE_BY_SIDE if can else 1
-
-    async def _apart(self, checks: Sequence[Check], jobs: int) -> None:
-        """Each on a rig of its own, at last and one by one those that change what all instances see."""
-        room = asyncio.Semaphore(jobs)
+    async def _apart(self, checks: Sequence[Check], room: asyncio.Semaphore) -> None:
+        """Each on a rig of its own, as many at once as there is room."""
 
         async def make(check: Check) -> None:
             async with room:
@@ -207,11 +232,7 @@ class Suite:
 
         async with asyncio.TaskGroup() as group:
             for check in checks:
-                if Need.HOOK not in check.needs:
-                    group.create_task(make(check))
-        for check in checks:
-            if Need.HOOK in check.needs:
-                await make(check)
+                group.create_task(make(check))
 
     def _rig(self) -> Rig:
         return Rig(self._config, self._profile, self._seed)
