@@ -65,7 +65,9 @@ def main(arguments: list[str]) -> int:
     if verb == "test":
         # Most of the time of many tests is waiting for a plugin: more workers than cores, and nobody idle beside a queue.
         workers = str((os.cpu_count() or 1) + 2)
-        become([str(PYTHON), "-m", "pytest", "-n", workers, "--dist", "worksteal", *rest], environment)  # a later -n counts
+        become(
+            [str(PYTHON), "-m", "pytest", "-n", workers, "--dist", "worksteal", *rest], environment
+        )  # a later -n counts
     return run_all(lint_commands() if verb == "lint" else generated_commands(), rest, environment)
 
 
