@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+# A shell has its background jobs ignore the one, `nohup` the other, and what they start inherits that: here both are sent and
+# have to arrive.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell has its background jobs ignore it, and what they start inherits that: here it is sent and has to arrive.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 pytest_plugins = ["kubelet_sim.pytest_plugin"]
 

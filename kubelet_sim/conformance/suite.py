@@ -118,8 +118,7 @@ class Suite:
                 self._finish(Outcome(check, Status.SKIPPED, reason=why))
             else:
                 possible.append(check)
-        staged = {stage: self._arranged(each for each in possible if each.stage is stage) for stage in Stage}
-        await self._staged(staged)
+        await self._staged(possible)
         outcomes = tuple(self._outcomes[each.id] for each in self._checks if each.id in self._outcomes)
         config = self._config
         about = About(
@@ -135,38 +134,47 @@ class Suite:
         notes, was_started = tuple(self._notes), self._was_started
         return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=notes, was_started=was_started)
 
-    def _arranged(self, checks: Iterable[Check]) -> list[Check]:
-        """Those that look at an idle plugin come first; otherwise by the catalogue, or by the seed."""
-        found = list(checks)
-        if self._config.is_shuffled:
-            Random(self._seed).shuffle(found)  # noqa: S311 - an order, no secret
-        return sorted(found, key=lambda each: not each.observes)
-
     # --- the stages
 
-    async def _staged(self, staged: Mapping[Stage, Sequence[Check]]) -> None:
+    async def _staged(self, checks: Sequence[Check]) -> None:
         """Side by side if the plugin allows that; at last and one by one those checks that change what all instances see."""
-        shared, restarts = staged[Stage.SHARED], staged[Stage.RESTARTS]
-        own = [each for each in staged[Stage.OWN] if Need.HOOK not in each.needs]
-        jobs = self._config.jobs
+        is_changing = bool(self._config.hooks)
+        quiet = self._by_stage(each for each in checks if not (is_changing and Need.HOOK in each.needs))
+        changing = self._by_stage(each for each in checks if is_changing and Need.HOOK in each.needs)
+        jobs, own = self._config.jobs, quiet[Stage.OWN]
         async with AsyncExitStack() as held:
-            if shared or restarts:
+            if any(each.stage is not Stage.OWN for each in checks):
                 rig = await held.enter_async_context(self._rig())
                 is_ready = await self._begun(rig)
                 second = None
-                if is_ready and jobs != 1 and ((shared and restarts) or (own and jobs is None)):
+                if (
+                    is_ready
+                    and jobs != 1
+                    and ((quiet[Stage.SHARED] and quiet[Stage.RESTARTS]) or (own and jobs is None))
+                ):
                     second = await self._second(rig, held)
                 if second is not None:
                     room = asyncio.Semaphore(jobs or SIDE_BY_SIDE)
                     async with asyncio.TaskGroup() as group:
-                        group.create_task(self._together(shared, rig, room))
-                        group.create_task(self._together(restarts, second, room))
+                        group.create_task(self._together(quiet[Stage.SHARED], rig, room))
+                        group.create_task(self._together(quiet[Stage.RESTARTS], second, room))
                         group.create_task(self._apart(own, room))
                     own = []
                 else:
-                    await self._together([*shared, *restarts], rig, asyncio.Semaphore(), is_ready=is_ready)
+                    in_order = [*quiet[Stage.SHARED], *quiet[Stage.RESTARTS]]
+                    await self._together(in_order, rig, asyncio.Semaphore(), is_ready=is_ready)
+                in_order = [*changing[Stage.SHARED], *changing[Stage.RESTARTS]]
+                await self._together(in_order, second or rig, asyncio.Semaphore(), is_ready=is_ready)
         await self._apart(own, asyncio.Semaphore(jobs or 1))
-        await self._apart([each for each in staged[Stage.OWN] if Need.HOOK in each.needs], asyncio.Semaphore())
+        await self._apart(changing[Stage.OWN], asyncio.Semaphore())
+
+    def _by_stage(self, checks: Iterable[Check]) -> Mapping[Stage, Sequence[Check]]:
+        """Those that look at an idle plugin come first; otherwise by the catalogue, or by the seed."""
+        found = list(checks)
+        if self._config.is_shuffled:
+            Random(self._seed).shuffle(found)  # noqa: S311 - an order, no secret
+        found.sort(key=lambda each: not each.observes)
+        return {stage: [each for each in found if each.stage is stage] for stage in Stage}
 
     async def _begun(self, rig: Rig) -> bool:
         """Start the plugin for the first time; whether it got ready."""

@@ -13,7 +13,7 @@ import sys
 import pytest
 from attrs import evolve
 
-from kubelet_sim.conformance import CHECKS, Group, Level, Outcome, Status
+from kubelet_sim.conformance import CHECKS, Group, Level, Outcome, Report, Status
 from plugins_examples.faulty.faults import FAULTS
 from tests.conformance.trial import ROOT, example, faulty, hardware, only, told
 
@@ -56,6 +56,11 @@ def is_bad(outcome: Outcome) -> bool:
     return outcome.status in BAD or (outcome.check.level is Level.INFO and bool(outcome.findings))
 
 
+def found(report: Report) -> set[str]:
+    """The ids of the checks that found what they are for."""
+    return {each.check.id for each in report.outcomes if is_bad(each)}
+
+
 @pytest.mark.parametrize("name", sorted(name for name, fault in FAULTS.items() if fault.checks))
 def test_a_check_fails_on_its_fault(name: str) -> None:
     """The checks that the fault names fail, each with evidence, and none breaks."""
@@ -65,14 +70,15 @@ def test_a_check_fails_on_its_fault(name: str) -> None:
     if name == "silent-without-rights" and HAS_ALL_RIGHTS:
         pytest.skip("root may write everywhere: see the test below")
     with hardware() as folder:
-        config = faulty(folder, "--fault", name)
-        config = evolve(config, is_beyond=True, start_timeout_s=12.0, jobs=4, patience=0.2)
-        if fault.is_slow:
-            config = evolve(config, patience=1.0, start_timeout_s=30.0)
+        config = evolve(faulty(folder, "--fault", name), is_beyond=True, jobs=4, patience=1.0, start_timeout_s=30.0)
         if name == "ghost":
             config = evolve(config, host_paths={"ghost": (str(folder / "ghost"),)})
-        report = only(config if IS_WHOLE else evolve(config, select=fault.checks))
-    bad = {each.check.id for each in report.outcomes if is_bad(each)}
+        config = config if IS_WHOLE else evolve(config, select=fault.checks)
+        hasty = evolve(config, patience=0.2, start_timeout_s=12.0)
+        report = only(config if fault.is_slow else hasty)
+        if not found(report) >= set(fault.checks) and not fault.is_slow:
+            report = only(config)  # A busy machine: with the patience that users have it must be found.
+    bad = found(report)
     assert bad >= set(fault.checks), told(report)
     first = next(each for each in report.outcomes if each.check.id == fault.checks[0])
     if first.check.group not in UNLEVELLED:
