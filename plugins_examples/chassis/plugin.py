@@ -74,6 +74,16 @@ def to_message(devices: Iterable[Device]) -> api_pb2.ListAndWatchResponse:
     return answer
 
 
+def with_nodes(answer: api_pb2.ContainerAllocateResponse, ids: Iterable[str]) -> api_pb2.ContainerAllocateResponse:
+    """The answer with a device node for each id, at `/dev/ID`: a variable alone is no grant, any pod can set it.
+
+    The hardware is pretended, so `/dev/null` stands in for it.
+    """
+    for each in ids:
+        answer.devices.add(container_path=f"/dev/{each}", host_path="/dev/null", permissions="rw")
+    return answer
+
+
 def known_of(asked: Iterable[str], known: Sequence[str]) -> list[str]:
     """Those that are listed, in the order given."""
     listed = set(known)

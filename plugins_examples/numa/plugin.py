@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plugins_examples.chassis.devices import Device
-from plugins_examples.chassis.plugin import Plugin
+from plugins_examples.chassis.plugin import Plugin, with_nodes
 from plugins_examples.numa.packing import pack
 from plugins_examples.pb import api_pb2
 
@@ -30,8 +30,7 @@ class Numa(Plugin):
         return pack(available, must_include, size, self._node_of)
 
     def allocate(self, ids: Sequence[str]) -> api_pb2.ContainerAllocateResponse:
-        """The ids, and the nodes on which a program had best keep its memory."""
+        """The devices, and the NUMA nodes on which a program had best keep its memory."""
         nodes = sorted({self._node_of[each] for each in ids})
-        return api_pb2.ContainerAllocateResponse(
-            envs={"NUMA_DEVICES": ",".join(ids), "NUMA_NODES": ",".join(map(str, nodes))}
-        )
+        envs = {"NUMA_DEVICES": ",".join(ids), "NUMA_NODES": ",".join(map(str, nodes))}
+        return with_nodes(api_pb2.ContainerAllocateResponse(envs=envs), ids)

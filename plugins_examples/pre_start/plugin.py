@@ -13,7 +13,7 @@ from pathlib import Path
 import grpc
 
 from plugins_examples.chassis.devices import Device, read_ids
-from plugins_examples.chassis.plugin import Plugin, Refused
+from plugins_examples.chassis.plugin import Plugin, Refused, with_nodes
 from plugins_examples.pb import api_pb2
 
 
@@ -39,8 +39,8 @@ class PreStart(Plugin):
         return api_pb2.DevicePluginOptions(pre_start_required=True)
 
     def allocate(self, ids: Sequence[str]) -> api_pb2.ContainerAllocateResponse:
-        """The ids. Nothing is reset yet: the container may start much later, or never."""
-        return api_pb2.ContainerAllocateResponse(envs={"ACCELERATORS": ",".join(ids)})
+        """The devices. Nothing is reset yet: the container may start much later, or never."""
+        return with_nodes(api_pb2.ContainerAllocateResponse(envs={"ACCELERATORS": ",".join(ids)}), ids)
 
     def pre_start(self, ids: Sequence[str]) -> None:
         """Reset all or none. The kubelet waits 30 s; if it fails, the container does, and is tried again later."""

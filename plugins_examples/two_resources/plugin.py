@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from plugins_examples.chassis.devices import Device
-from plugins_examples.chassis.plugin import Plugin
+from plugins_examples.chassis.plugin import Plugin, with_nodes
 from plugins_examples.pb import api_pb2
 
 
@@ -27,8 +27,8 @@ class Units(Plugin):
         return tuple(Device(each) for each in self._ids)
 
     def allocate(self, ids: Sequence[str]) -> api_pb2.ContainerAllocateResponse:
-        """The ids in a variable that no other resource uses: of two with the same name a container would get either."""
-        return api_pb2.ContainerAllocateResponse(envs={variable_of(self._kind): ",".join(ids)})
+        """The devices, and their ids in a variable that no other resource uses: of two with the same name a container would get either."""
+        return with_nodes(api_pb2.ContainerAllocateResponse(envs={variable_of(self._kind): ",".join(ids)}), ids)
 
 
 def variable_of(kind: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kubelet_sim.errors import TransportError
 from kubelet_sim.manifests import pod_from_mapping
@@ -46,6 +46,11 @@ def _variables(**envs: str) -> ContainerSpec:
     return ContainerSpec(envs=tuple(sorted(envs.items())))
 
 
+def _with_nodes(spec: ContainerSpec, granted: Granted, *kinds: str) -> ContainerSpec:
+    ids = sorted(each for kind in kinds for each in granted[f"example.com/{kind}"])
+    return evolve(spec, devices=tuple(DeviceNode(f"/dev/{each}", "/dev/null", "rw") for each in ids))
+
+
 def _joined(granted: Granted, resource: str) -> str:
     return ",".join(granted[f"example.com/{resource}"])
 
@@ -57,7 +62,8 @@ def _device_nodes(granted: Granted) -> ContainerSpec:
 
 def _numa(granted: Granted) -> ContainerSpec:
     nodes = sorted({each.removeprefix("node").partition("-")[0] for each in granted["example.com/nic"]})
-    return _variables(NUMA_DEVICES=_joined(granted, "nic"), NUMA_NODES=",".join(nodes))
+    variables = _variables(NUMA_DEVICES=_joined(granted, "nic"), NUMA_NODES=",".join(nodes))
+    return _with_nodes(variables, granted, "nic")
 
 
 def _aio(granted: Granted) -> ContainerSpec:
@@ -102,7 +108,7 @@ EXAMPLES = (
     Example(
         "pre_start",
         {"example.com/accelerator": ("accelerator-0", "accelerator-1", "accelerator-2")},
-        lambda granted: _variables(ACCELERATORS=_joined(granted, "accelerator")),
+        lambda granted: _with_nodes(_variables(ACCELERATORS=_joined(granted, "accelerator")), granted, "accelerator"),
         ("--devices", "3", "--reset-dir", "{place}/resets", "--stuck-file", "{place}/stuck"),
     ),
     Example(
@@ -111,7 +117,12 @@ EXAMPLES = (
             "example.com/encoder": ("encoder-0", "encoder-1"),
             "example.com/decoder": ("decoder-0", "decoder-1", "decoder-2", "decoder-3"),
         },
-        lambda granted: _variables(ENCODER_IDS=_joined(granted, "encoder"), DECODER_IDS=_joined(granted, "decoder")),
+        lambda granted: _with_nodes(
+            _variables(ENCODER_IDS=_joined(granted, "encoder"), DECODER_IDS=_joined(granted, "decoder")),
+            granted,
+            "encoder",
+            "decoder",
+        ),
     ),
 )
 
