@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -19,12 +18,12 @@ class Order(Protocol):
         """All items, once each, in the order to use. `rule` names the place that leaves it open."""
 
 
-class Ascending(ABC, Generic[T_co]):
-    """A collection that is in order already."""
+class Ascending(Generic[T_co]):
+    """A collection that is in order already. No abstract class: every order asks for it, and for those that takes long."""
 
-    @abstractmethod
     def ascending(self) -> Sequence[T_co]:
         """Its items; nobody else may change them while they are used."""
+        raise NotImplementedError
 
 
 class Sorted:

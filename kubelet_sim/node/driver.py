@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import define, frozen
 
 from kubelet_sim.core import clients
 from kubelet_sim.core.effects import (
@@ -105,14 +104,15 @@ class Came:
         return "OK"
 
 
-@frozen
+@define
 class _Run:
     """One walk under way."""
 
     number: int
-    caller: Caller
-    held: AsyncExitStack
-    """What it gives back at its end."""
+    caller: Caller | None = None
+    """Who may give it up."""
+    has_turn: bool = False
+    """Whether it holds up admissions until its end."""
 
 
 class Driver:
@@ -185,91 +185,92 @@ class Driver:
             in_turn: whether it waits for all earlier admissions, as admissions do (DM-74).
         """
         self._walks += 1
-        number, tell, now = self._walks, self._world.transcript.record, self._world.clock.now
-        async with AsyncExitStack() as held:
+        run = _Run(self._walks, caller)
+        try:
             if in_turn:
-                await self._take_turn(held)
-            walk, begun_at_s = self._manager.begin(asked), now()
-            tell("walk", asked, walk=number)
-            try:
-                result = await self._advanced(walk, _Run(number, caller or Caller(), held))
-            except (PluginFault, CheckpointNotWritten) as failure:
-                tell("end", Came(asked, failure, now() - begun_at_s), walk=number)
-                raise
-            else:
-                tell("end", Came(asked, result, now() - begun_at_s), walk=number)
-                if isinstance(asked, AdmissionAsked):
-                    self.observed.admitted(now() - begun_at_s)
-                return result
-            finally:
-                walk.close()
+                await self._take_turn(run)
+            return await self._walked(asked, run)
+        finally:
+            if run.has_turn:
+                self._turn.release()
+
+    async def _walked(self, asked: Asked[R], run: _Run) -> R:
+        """From the first step to the last, each end of which is told."""
+        tell, now = self._world.transcript.record, self._world.clock.now
+        walk, begun_at_s = self._manager.begin(asked), now()
+        tell("walk", asked, walk=run.number)
+        try:
+            result = await self._advanced(walk, run)
+        except (PluginFault, CheckpointNotWritten) as failure:
+            tell("end", Came(asked, failure, now() - begun_at_s), walk=run.number)
+            raise
+        else:
+            tell("end", Came(asked, result, now() - begun_at_s), walk=run.number)
+            if isinstance(asked, AdmissionAsked):
+                self.observed.admitted(now() - begun_at_s)
+            return result
+        finally:
+            walk.close()
 
     async def _advanced(self, walk: Walk[R], run: _Run) -> R:
-        step: Callable[[], Effect[Any]] = lambda: next(walk)  # noqa: E731 - replaced below, step by step
+        transcript, answer, failure = self._world.transcript, None, None
         while True:
+            transcript.walk = run.number
             try:
-                effect = self._as_walk(run.number, step)
+                effect = walk.send(answer) if failure is None else walk.throw(failure)
             except StopIteration as end:
                 result: R = end.value
                 return result
+            finally:
+                transcript.walk = None
             try:
-                answer = await self._performed(effect, run)
-            except (PluginFault, CheckpointNotWritten) as failure:
-                step = _throwing(walk, failure)
-            else:
-                step = _sending(walk, answer)
+                answer, failure = await self._performed(effect, run), None
+            except (PluginFault, CheckpointNotWritten) as caught:
+                answer, failure = None, caught
 
-    async def _take_turn(self, held: AsyncExitStack) -> bool:
+    async def _take_turn(self, run: _Run) -> bool:
         """Hold the turn until the walk ends; whether somebody else had it. Rules: DM-74, DM-86"""
         has_waited = self._turn.locked()
-        await held.enter_async_context(self._turn)
+        await self._turn.acquire()
+        run.has_turn = True
         return has_waited
-
-    def _as_walk(self, number: int, step: Callable[[], T]) -> T:
-        transcript = self._world.transcript
-        transcript.walk = number
-        try:
-            return step()
-        finally:
-            transcript.walk = None
 
     async def _performed(self, effect: Effect[T], run: _Run) -> T:
         transcript, number = self._world.transcript, run.number
         subject, text, rules = effect_text(effect, self._manager.state)
         details = client_details(effect)
         begun_at_s = transcript.now()
-        self._as_walk(
-            number, lambda: transcript.add("effect", subject, text, rules=rules, details=details, payload=effect)
-        )
+        transcript.add("effect", subject, text, rules=rules, details=details, payload=effect, walk=number)
         try:
             answer = await self.perform(effect, run)
         except (PluginFault, CheckpointNotWritten) as failure:
             told, came = f"{text}: {failure}", Came(effect, failure, transcript.now() - begun_at_s)
             # No warning: the core has the failure now, decides what it means, and warns of that.
-            self._as_walk(number, lambda: transcript.add("answer", subject, told, details=details, payload=came))
+            transcript.add("answer", subject, told, details=details, payload=came, walk=number)
             raise
         shown, came = answer_text(effect, answer), Came(effect, answer, transcript.now() - begun_at_s)
         if shown:
-            self._as_walk(number, lambda: transcript.add("answer", subject, shown, details=details, payload=came))
+            transcript.add("answer", subject, shown, details=details, payload=came, walk=number)
         else:
             transcript.record("answer", came, walk=number)
         return answer
 
     async def perform(self, effect: Effect[T], run: _Run | None = None) -> T:
         """Carry one effect out, of a fact or of a walk."""
-        result: Any = await self._perform(effect, run or _Run(0, Caller(), AsyncExitStack()))
+        result: Any = await self._perform(effect, run or _Run(0))
         return result  # type: ignore[no-any-return]  # each effect names the type of its answer
 
     async def _perform(self, effect: object, run: _Run) -> object:
         match effect:
             case AnswerCaller():
-                run.caller.answer()
+                if run.caller is not None:
+                    run.caller.answer()
             case Dial():
-                await self._dial(effect, run.caller)
+                await self._dial(effect, run.caller or Caller())
             case CallGetDevicePluginOptions(client):
-                return await self._options(self.links[client], run.caller)
+                return await self._options(self.links[client], run.caller or Caller())
             case TakeAdmissionTurn():
-                return await self._take_turn(run.held)
+                return await self._take_turn(run)
             case OpenListAndWatch(client):
                 link = self.links[client]
                 link.was_connected = True
@@ -384,11 +385,3 @@ class Driver:
     async def _close(self, link: Link) -> None:
         link.is_closed, link.closed_at_s = True, asyncio.get_running_loop().time()
         await link.connection.close()
-
-
-def _sending(walk: Walk[Any], answer: object) -> Callable[[], Effect[Any]]:
-    return lambda: walk.send(answer)
-
-
-def _throwing(walk: Walk[Any], failure: Exception) -> Callable[[], Effect[Any]]:
-    return lambda: walk.throw(failure)

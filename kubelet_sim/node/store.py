@@ -1,8 +1,8 @@
 """The checkpoint on disk: written so that the file is the old or the new one, never half of one.
 
-The blocking work is done in one thread of the store's own, in the order in which it was asked for: the event loop
-stays free, and a read sees every write before it. The text is `core.checkpoint_parts`', reading it back is
-`core.checkpoint_reading`'s.
+As long as the disk is quick, the event loop waits for it: a change of threads takes longer than that. Once it was slow, the
+blocking work is done in one thread of the store's own, in the order in which it was asked for, and the event loop stays free.
+A read sees every write before it. The text is `core.checkpoint_parts`', reading it back is `core.checkpoint_reading`'s.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import asyncio
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kubelet_sim.core.checkpoint_parts import Encoder
 from kubelet_sim.core.checkpoint_reading import decode
@@ -31,6 +32,8 @@ _T = TypeVar("_T")
 _TEMPORARY_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _TEMPORARY_MODE = 0o600
 _TEMPORARY_TRIES = 100
+QUICK_S = 0.02
+"""Less than that a disk has to have taken the last time for the event loop to wait for it."""
 
 
 class FileCheckpointStore:
@@ -51,6 +54,10 @@ class FileCheckpointStore:
         self._encoder = Encoder()
         self._reads_before_1_20 = reads_before_1_20
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubelet-sim-checkpoint")
+        self._in_thread: Future[Any] | None = None
+        """What the thread was asked for last."""
+        self._last_took_s = 0.0
+        self._is_closed = False
 
     @property
     def path(self) -> Path:
@@ -65,11 +72,9 @@ class FileCheckpointStore:
         Rules: CP-3, DM-135
         """
         data = self._encoder.encode(document)
-        try:
-            work = self._worker.submit(write_file, self.path, data)
-        except RuntimeError as exc:
-            raise CheckpointNotWritten("the store is closed") from exc
-        await _outcome(work)
+        if self._is_closed:
+            raise CheckpointNotWritten("the store is closed")
+        await self._done(lambda: write_file(self.path, data))
 
     async def read(self) -> CheckpointDocument:
         """The document as stored by all writes before.
@@ -78,15 +83,29 @@ class FileCheckpointStore:
 
         Rules: CP-12, CP-13, CP-14, DM-141
         """
-        try:
-            work = self._worker.submit(read_file, self.path)
-        except RuntimeError as exc:
-            raise CheckpointUnreadable("the store is closed") from exc
-        return decode(await _outcome(work), reads_before_1_20=self._reads_before_1_20)
+        if self._is_closed:
+            raise CheckpointUnreadable("the store is closed")
+        data = await self._done(lambda: read_file(self.path))
+        return decode(data, reads_before_1_20=self._reads_before_1_20)
 
     def close(self) -> None:
         """End the thread, after what was asked of it is done. May be called again."""
+        self._is_closed = True
         self._worker.shutdown(wait=True)
+
+    async def _done(self, work: Callable[[], _T]) -> _T:
+        """What comes of work with the disk: at once if it is quick and nothing is before it, else in the thread."""
+        if self._last_took_s < QUICK_S and (self._in_thread is None or self._in_thread.done()):
+            return self._timed(work)
+        self._in_thread = in_thread = self._worker.submit(self._timed, work)
+        return await _outcome(in_thread)
+
+    def _timed(self, work: Callable[[], _T]) -> _T:
+        begun_at_s = time.monotonic()
+        try:
+            return work()
+        finally:
+            self._last_took_s = time.monotonic() - begun_at_s
 
 
 def write_file(path: Path, data: bytes) -> None:

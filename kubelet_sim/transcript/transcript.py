@@ -67,7 +67,7 @@ class Transcript:
             details=decision.details,
         )
 
-    def add(
+    def add(  # noqa: PLR0913 - as many as there is to say of a record
         self,
         kind: str,
         subject: str,
@@ -77,11 +77,13 @@ class Transcript:
         level: Level = Level.INFO,
         details: Mapping[str, Json] | None = None,
         payload: object = None,
+        walk: int | None = None,
     ) -> Record:
         """Write one record and tell the listeners.
 
         Args:
             payload: the value behind it, for recorders; it is not kept.
+            walk: the walk it belongs to, if that is not the one that is being advanced.
         """
         self._count += 1
         now_s = self.now()
@@ -95,7 +97,7 @@ class Transcript:
             text,
             rules,
             level,
-            self.walk,
+            walk or self.walk,
             self.incarnation,
             details or {},
         )

@@ -365,6 +365,7 @@ def test_a_write_under_way_does_not_bring_a_lost_checkpoint_back(
         peer = calls.peer("p.sock")
         await soon(node.kubelet.register(registration()))
         monkeypatch.setattr("kubelet_sim.node.store.write_file", slow)
+        monkeypatch.setattr("kubelet_sim.node.store.QUICK_S", 0.0)
         sending = asyncio.ensure_future(peer.send(device("a")))
         await node.wait_for(lambda now: [each.healthy for each in now.resources] == [1], PATIENCE_S)
         restarting = asyncio.ensure_future(node.restart(Comeback(keeps_checkpoint=False)))
