@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from kubelet_sim.core.ordered_ids import OrderedIds
 from kubelet_sim.core.ports import Ascending
 from kubelet_sim.model.ids import DeviceID
 
@@ -26,7 +27,8 @@ class FreeIds(AbstractSet[DeviceID], Ascending[DeviceID]):
     def __init__(self, healthy: frozenset[DeviceID], in_use: AbstractSet[DeviceID]) -> None:
         self.healthy = healthy
         self._ids = set(healthy.difference(in_use))
-        self._ascending = sorted(self._ids)
+        in_order = healthy.ascending() if isinstance(healthy, OrderedIds) else sorted(healthy)
+        self._ascending = [device for device in in_order if device in self._ids]
 
     def __contains__(self, device: object) -> bool:
         return device in self._ids

@@ -15,6 +15,7 @@ from kubelet_sim.core.active_pods import ActivePods
 from kubelet_sim.core.arranged import Arranged
 from kubelet_sim.core.books import Books
 from kubelet_sim.core.endpoint import Endpoint
+from kubelet_sim.core.listing import Listing
 from kubelet_sim.core.ports import Journal, Order
 from kubelet_sim.core.reuse import ReuseTable
 from kubelet_sim.core.tally import TopologyTally
@@ -47,6 +48,8 @@ class State:
     unhealthy: dict[ResourceName, set[DeviceID]] = field(factory=dict)
     devices: dict[ResourceName, dict[DeviceID, Device]] = field(factory=dict)
     """The last message of each resource; stays when the plugin goes. Rules: DM-44, DM-51"""
+    listings: dict[ResourceName, Listing] = field(factory=dict, eq=False)
+    """The same message, as the next one is compared with it."""
     books: Books = field(factory=Books)
     active_pods: ActivePods = field(factory=ActivePods)
     """Pods whose devices are safe from reclaim, the pod in admission included. Rules: DM-116, DM-117"""

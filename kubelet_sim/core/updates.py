@@ -11,9 +11,9 @@ from kubelet_sim.core.checkpoint import compose
 from kubelet_sim.core.effects import CloseConnection, NotifyPodHealth, WriteCheckpoint
 from kubelet_sim.core.facts import Applied, DevicesListed, StreamEnded
 from kubelet_sim.core.health import pods_to_notify
+from kubelet_sim.core.listing import Listing
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import UsageError
-from kubelet_sim.model.device import HEALTHY
 from kubelet_sim.model.ids import ClientID, ResourceName
 
 
@@ -27,19 +27,20 @@ def devices_listed(context: Context, fact: DevicesListed) -> Applied[None]:
     Follows: genericDeviceUpdateCallback
     """
     state, resource = context.state, _resource_of(context, fact.client)
-    healthy_ids = [device.id for device in fact.devices if device.health == HEALTHY]
-    unhealthy_ids = [device.id for device in fact.devices if device.health != HEALTHY]
-    state.healthy[resource], state.unhealthy[resource] = frozenset(healthy_ids), set(unhealthy_ids)
-    pods = pods_to_notify(context, state.devices.get(resource, {}), fact.devices)
-    state.devices[resource] = {device.id: device for device in fact.devices}
+    before = state.listings.get(resource)
+    listing = Listing.of(fact.devices) if before is None else before.followed_by(fact.devices)
+    state.listings[resource] = listing
+    state.healthy[resource], state.unhealthy[resource] = listing.healthy, set(listing.unhealthy)
+    pods = pods_to_notify(context, state.devices.get(resource, {}), listing.news)
+    state.devices[resource] = listing.by_id
     context.say(
         "DM-51 DM-60",
         resource,
-        f"client {fact.client} listed {len(fact.devices)} devices, {len(healthy_ids)} of them healthy",
+        f"client {fact.client} listed {len(fact.devices)} devices, {listing.healthy_count} of them healthy",
         total=len(fact.devices),
-        healthy=len(healthy_ids),
+        healthy=listing.healthy_count,
     )
-    if len(state.devices[resource]) != len(fact.devices):
+    if len(listing.by_id) != len(fact.devices):
         context.warn("DM-53", resource, "the list names an id more than once; the last entry is kept in the table")
     if state.endpoints.get(resource) is None:
         context.warn("DM-61", resource, "a list for a resource that has no endpoint; it will be removed again")

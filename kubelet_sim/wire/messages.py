@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kubelet_sim.model.device import Device
+from kubelet_sim.model.device import HEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest, Registration
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
@@ -181,7 +181,8 @@ def _device_value(message: pb.Device) -> Device:
     topology = None
     if message.HasField("topology"):
         topology = tuple(NumaNode(node.ID) for node in message.topology.nodes)
-    return Device(id=DeviceID(message.ID), health=message.health, topology=topology)
+    health = HEALTHY if message.health == HEALTHY else message.health  # one text for all that are
+    return Device(id=DeviceID(message.ID), health=health, topology=topology)
 
 
 def _response_message(response: ContainerResponse) -> pb.ContainerAllocateResponse:

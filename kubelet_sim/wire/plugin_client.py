@@ -15,6 +15,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.wire import messages, noise, unix_socket
+from kubelet_sim.wire.device_lists import DeviceLists
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import connection_closing, no_message, rpc_failed, undecodable_message
 
@@ -99,10 +100,10 @@ class GrpcPluginConnection:
         Rules: DM-42, DM-60
         """
         method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self._opened().unary_stream(_path("ListAndWatch"))
-        call = method(messages.EMPTY)
+        call, lists = method(messages.EMPTY), DeviceLists()
         with self._in_progress_until_left(call):
             while isinstance(data := await self._unless_closed(call.read()), bytes):  # else it is the library's EOF
-                yield _decoded(messages.decode_devices, data)
+                yield _decoded(lists.decode, data)
 
     async def close(self) -> None:
         """Close the connection; calls in progress and later ones fail with `Canceled`. May be repeated. Rules: DM-44"""
