@@ -162,8 +162,9 @@ class Books:
     def _taken(self) -> frozenset[tuple[ResourceName, DeviceID]]:
         return frozenset((resource, device) for resource, devices in self.in_use.items() for device in devices)
 
-    def _also_held(self, pod: PodUID, resource: ResourceName, ids: Iterable[DeviceID]) -> frozenset[DeviceID]:
-        return frozenset(device for device in ids if self._holders.pods(resource, device) - {pod})
+    def _also_held(self, pod: PodUID, resource: ResourceName, ids: frozenset[DeviceID]) -> frozenset[DeviceID]:
+        held = self._holders.held(resource, ids)
+        return frozenset(device for device in held if self._holders.pods(resource, device) - {pod})
 
     def _drop(self, key: RecordKey) -> None:
         """Forget a record, if there is one, but in the view by pod."""

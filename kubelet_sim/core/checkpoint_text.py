@@ -23,6 +23,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 _BYTES = tuple(map(str, range(256)))
 _NIL = "<nil>"
 _REPLACEMENT = "\ufffd"
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # What Go's encoder escapes and Python's does not. None of these can stand outside of a string.
 _GO_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
@@ -72,8 +73,7 @@ def encode(document: CheckpointDocument) -> bytes:
 
 def as_json(value: Any) -> bytes:
     """A JSON value as Go's encoder writes it. Rules: CP-5, CP-7"""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return without_surrogates(text.translate(_GO_ESCAPES)).encode()
+    return without_surrogates(_JSON.encode(value).translate(_GO_ESCAPES)).encode()
 
 
 def as_bytes(text: str) -> bytes:

@@ -7,6 +7,7 @@ at all the others.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from attrs import define, field
 
@@ -43,6 +44,10 @@ class Holders:
     def pods(self, resource: ResourceName, device: DeviceID) -> frozenset[PodUID]:
         """The pods of these containers."""
         return frozenset(pod for pod, _ in self.of(resource, device))
+
+    def held(self, resource: ResourceName, ids: AbstractSet[DeviceID]) -> AbstractSet[DeviceID]:
+        """Those of the ids that somebody holds."""
+        return self._of.get(resource, {}).keys() & ids
 
     def ids(self, resource: ResourceName) -> set[DeviceID]:
         """Every device of the resource that somebody holds; a set of the caller's own."""

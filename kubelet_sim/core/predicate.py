@@ -7,7 +7,7 @@ from operator import is_
 
 from attrs import evolve
 
-from kubelet_sim.core.requests import counted, requested
+from kubelet_sim.core.requests import requested
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
 from kubelet_sim.model.ids import PodUID
@@ -73,7 +73,7 @@ def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
 def _allocatable(context: Context, uid: PodUID) -> dict[str, int]:
     """The node's, in a copy; raised to what is in use if the pod holds devices. Rules: DM-80"""
     books = context.state.books
-    amounts = {name: counted(name, quantity.amount) for name, quantity in context.state.node.allocatable.items()}
+    amounts = dict(context.state.node.counts)
     if uid in books.pods():
         for resource, devices in books.in_use.items():
             amounts[resource] = max(amounts.get(resource, 0), len(devices))

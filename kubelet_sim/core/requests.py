@@ -46,9 +46,9 @@ def counted(name: str, amount: Fraction) -> int:
 
 def _add(total: dict[str, Fraction], amounts: Mapping[str, Quantity]) -> None:
     for name, quantity in amounts.items():
-        total[name] = total.get(name, Fraction(0)) + quantity.amount
+        total[name] = total[name] + quantity.amount if name in total else quantity.amount
 
 
 def _raise_to(most: dict[str, Fraction], amounts: Mapping[str, Fraction]) -> None:
     for name, amount in amounts.items():
-        most[name] = max(most.get(name, amount), amount)
+        most[name] = max(most[name], amount) if name in most else amount

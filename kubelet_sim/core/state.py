@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 
 from attrs import define, field
 
@@ -99,8 +100,14 @@ class Context:
 
     def say(self, rules: str, subject: str, text: str, **details: Json) -> None:
         """Take a decision down; `rules` are ids parted by spaces."""
-        self.journal.append(Decision(subject, text, tuple(rules.split()), Level.INFO, details))
+        self.journal.append(Decision(subject, text, _ids(rules), Level.INFO, details))
 
     def warn(self, rules: str, subject: str, text: str, **details: Json) -> None:
         """The same for something that a plugin author should look at."""
-        self.journal.append(Decision(subject, text, tuple(rules.split()), Level.WARNING, details))
+        self.journal.append(Decision(subject, text, _ids(rules), Level.WARNING, details))
+
+
+@cache
+def _ids(rules: str) -> tuple[str, ...]:
+    """One value for each place that tells something, however often it does."""
+    return tuple(rules.split())

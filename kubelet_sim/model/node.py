@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 from attrs import field, frozen
@@ -29,6 +30,11 @@ class NodeObject:
 
     capacity: Mapping[str, Quantity] = field(default=_EMPTY, hash=False)
     allocatable: Mapping[str, Quantity] = field(default=_EMPTY, hash=False)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """What is allocatable as a kubelet counts it: whole, rounded up; cpu in thousandths."""
+        return {name: each.milli_value if name == "cpu" else each.value for name, each in self.allocatable.items()}
 
 
 @frozen

@@ -313,8 +313,15 @@ class Kubelet:
 
 async def finished(task: asyncio.Task[T]) -> T:
     """Wait for work that goes on even if nobody waits for it any more."""
+    over: asyncio.Future[None] = task.get_loop().create_future()
+
+    def settle(_: object) -> None:
+        if not over.done():  # else nobody waits any more
+            over.set_result(None)
+
+    task.add_done_callback(settle)
     try:
-        await asyncio.wait({task})
+        await over
     except asyncio.CancelledError:
         task.add_done_callback(_look_at_refusal)
         raise

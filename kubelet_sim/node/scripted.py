@@ -72,8 +72,11 @@ def grace_s(pod: Pod) -> float:
 
 def check(pod: Pod) -> None:
     """Read all of it. Raises `UsageError` for what says nothing, and for a container that the pod does not have."""
+    annotations = _annotations(pod)
+    if not annotations:
+        return
     names = {container.name for container in pod.all_containers()}
-    for key in _annotations(pod):
+    for key in annotations:
         for prefix in (EXIT, STOP):
             if key.startswith(prefix) and ContainerName(key.removeprefix(prefix)) not in names:
                 raise UsageError(

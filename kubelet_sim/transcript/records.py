@@ -11,7 +11,8 @@ from attrs import field, frozen
 
 Json = Any
 """A JSON value: text, number, truth, null, list, or object with text keys."""
-_NO_DETAILS: Mapping[str, Json] = MappingProxyType({})
+NO_DETAILS: Mapping[str, Json] = MappingProxyType({})
+"""One for all that have none: there are a hundred thousand records."""
 
 
 class Level(Enum):
@@ -32,7 +33,7 @@ class Decision:
     """One sentence for people. Foreign text in it is not escaped: whoever shows it does that for its medium."""
     rules: tuple[str, ...] = ()
     level: Level = Level.INFO
-    details: Mapping[str, Json] = field(default=_NO_DETAILS, hash=False)
+    details: Mapping[str, Json] = field(default=NO_DETAILS, hash=False)
 
 
 @frozen
@@ -53,7 +54,7 @@ class Record:
     """The walk it belongs to (a registration, an admission, a preparation), if any."""
     incarnation: int = 1
     """Which kubelet process of this node, counted from 1."""
-    details: Mapping[str, Json] = field(default=_NO_DETAILS, hash=False)
+    details: Mapping[str, Json] = field(default=NO_DETAILS, hash=False)
 
 
 @frozen

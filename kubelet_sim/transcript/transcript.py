@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
-from kubelet_sim.transcript.records import Decision, Json, Level, Record
+from kubelet_sim.transcript.records import NO_DETAILS, Decision, Json, Level, Record
 from kubelet_sim.transcript.repeats import Repeats
 
 Listener = Callable[[Record], None]
@@ -99,7 +99,7 @@ class Transcript:
             level,
             walk or self.walk,
             self.incarnation,
-            details or {},
+            details or NO_DETAILS,
         )
         self._records.append(record)
         self._characters += _characters(record)
