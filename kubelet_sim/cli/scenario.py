@@ -171,6 +171,9 @@ def record(
     What fits already stays as it is written, a matcher too; so does everything of a YAML file that is not an expectation,
     with comments and all, unless anchors make that impossible. If a step cannot be played, nothing is written.
 
+    A story with plugins that are commands, or with pods that run, is played twice, waits until all is quiet before it looks, and
+    is checked when it is recorded: one whose answers depend on time is not written.
+
     \b
     Example: kubelet-sim scenario record stories.yaml
     """  # noqa: D301

@@ -29,13 +29,14 @@ class Bell:
             event.set()
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[Callable[[float], Awaitable[None]]]:
-        """Listen from now on; the answer returns when it has rung, or after so many seconds of real time."""
+    def listening(self) -> Iterator[Callable[[float], Awaitable[bool]]]:
+        """Listen from now on; the answer returns when it has rung, or false after so many seconds of real time."""
         with self._rung() as rung:
 
-            async def until(seconds: float) -> None:
+            async def until(seconds: float) -> bool:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(rung.wait(), seconds)
+                return rung.is_set()
 
             yield until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -14,6 +14,7 @@ from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.scenario.model import Story
 from kubelet_sim.scenario.player import NotPlayable, Played, play
 from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.settling import lives_by_itself
 
 PATIENCE_S = 120.0
 """How long one story may take, in real time: its plugins may sleep, but not for ever."""
@@ -52,6 +53,7 @@ async def check(
     to_the_end: bool = False,
     patience_s: float = PATIENCE_S,
     transcripts: Path | None = None,
+    settles: bool = False,
 ) -> AsyncGenerator[Outcome, None]:
     """Play stories, some at a time; yields in their order, each as soon as those before it are over.
 
@@ -61,6 +63,7 @@ async def check(
         to_the_end: whether a story goes on after a wrong step.
         patience_s: how long one may take.
         transcripts: the folder for a transcript of each.
+        settles: whether those in which things happen by themselves wait for quiet before they look.
     """
     turn = asyncio.Semaphore(at_once)
 
@@ -68,7 +71,13 @@ async def check(
         async with turn:
             begun_s = time.monotonic()
             transcript = None if transcripts is None else transcripts / transcript_name(story)
-            outcome = await _outcome(story, patience_s, transcript, to_the_end=to_the_end)
+            playing = play(
+                story,
+                to_the_end=to_the_end,
+                transcript=transcript,
+                settles=settles and lives_by_itself(story),
+            )
+            outcome = await _outcome(story, playing, patience_s)
             return evolve(outcome, duration_s=time.monotonic() - begun_s)
 
     tasks = [asyncio.ensure_future(one(story)) for story in stories]
@@ -91,10 +100,10 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60] or "-"
 
 
-async def _outcome(story: Story, patience_s: float, transcript: Path | None, *, to_the_end: bool) -> Outcome:
+async def _outcome(story: Story, playing: Awaitable[Played], patience_s: float) -> Outcome:
     try:
         async with asyncio.timeout(patience_s):
-            return Outcome(story, await play(story, to_the_end=to_the_end, transcript=transcript))
+            return Outcome(story, await playing)
     except NotPlayable as reason:
         return Outcome(story, problem=str(reason), is_playable=False)
     except TimeoutError:

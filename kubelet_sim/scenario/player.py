@@ -27,6 +27,7 @@ from kubelet_sim.scenario.compare import Patience, matches, patience
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
 from kubelet_sim.scenario.observing import Observed
 from kubelet_sim.scenario.order import Following
+from kubelet_sim.scenario.settling import settle_before
 from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import WatchedCalls
 from kubelet_sim.scenario.whole_node import WholeNode
@@ -77,13 +78,16 @@ class Played:
         return tuple(step for step in self.steps if not step.is_right)
 
 
-async def play(story: Story, *, to_the_end: bool = False, transcript: Path | None = None) -> Played:
+async def play(
+    story: Story, *, to_the_end: bool = False, transcript: Path | None = None, settles: bool = False
+) -> Played:
     """Play a story on a node of its own, in a folder that is removed afterwards.
 
     Args:
         story: what to play.
         to_the_end: whether to go on after a step that was not right.
         transcript: a file for everything that happens on the node; it can be replayed.
+        settles: whether to wait, before a step that tells something, until the node is quiet.
 
     Raises:
         NotPlayable: its node does not start.
@@ -93,6 +97,8 @@ async def play(story: Story, *, to_the_end: bool = False, transcript: Path | Non
     async with stage_of(story, transcript) as (stage, order):
         for step in story.steps:
             order.follow(step.choices)
+            if settles:
+                await settle_before(stage, step)
             played.append(done := await play_step(stage, step, saved))
             if not to_the_end and not done.is_right:
                 break

@@ -125,6 +125,13 @@ class Processes:
                 await rung(left_s)
         return {"code": "OK", "message": ""}
 
+    def are_ready(self, waited_s: float) -> bool:
+        """Whether each that runs is, or has not become so in its time; without a kubelet none can."""
+        return not self._node.has_kubelet or all(
+            process.pid is None or self._is_registered(script) or waited_s >= script.within_s
+            for process, script in zip(self._processes.values(), self._commands.values(), strict=True)
+        )
+
     def _is_registered(self, script: CommandScript) -> bool:
         """Whether each resource has a plugin, whose list has arrived."""
         if not self._node.has_kubelet:

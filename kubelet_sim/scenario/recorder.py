@@ -2,6 +2,9 @@
 
 A file stays what it was: JSON or YAML, one story or a list. In YAML only the expectations are written anew, see `editing`;
 where that cannot be (anchors), all of it is, and what YAML has besides values is lost.
+
+Where things happen by themselves, a look is recorded when they have settled, and may take its time when it is checked. Such
+a story is played twice, and texts that differ are recorded as what they share. What was recorded is then checked once.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -22,18 +27,33 @@ from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.scenario import editing
+from kubelet_sim.scenario import compare, editing
 from kubelet_sim.scenario.checking import Outcome, check
 from kubelet_sim.scenario.model import NO_EXPECTATION, Story, read_stories
 from kubelet_sim.scenario.player import PlayedStep
+from kubelet_sim.scenario.settling import lives_by_itself
+from kubelet_sim.scenario.verbs import VERBS
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*(?: [A-Za-z0-9_./@-]+)*", re.ASCII)
 _WORDS = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 """Those that YAML does not take for text."""
+WITHIN = "30s"
+"""How long a look may take, when it is checked, at what is there only after a while."""
+_PATIENCE_S = 600.0
+"""How long the recording of one story may take."""
+_LONGEST_TOLD = 300
 
 
 class NotRecorded(KubeletSimError):
-    """A step could not be played, so there is nothing that could be expected of it; nothing was written."""
+    """There is nothing that could be expected of a step: it could not be played, or it tells something else each time.
+
+    Nothing was written.
+    """
+
+
+Again = Mapping[str, Outcome]
+"""What became of stories that were played a second time, by name."""
+_NOT_AGAIN: Again = MappingProxyType({})
 
 
 @define
@@ -56,16 +76,20 @@ class StoryFile:
         documents = [value for _, value in read_documents(text, source)]
         return cls(documents, is_json=False, indent=None, is_ascii=text.isascii())
 
-    def recorded(self, outcomes: Sequence[Outcome]) -> StoryFile:
+    def recorded(self, outcomes: Sequence[Outcome], again: Again = _NOT_AGAIN) -> StoryFile:
         """The same with what came in each step of its stories, which were played in order.
 
+        Args:
+            outcomes: of all stories.
+            again: of those that were played once more, by name.
+
         Raises:
-            NotRecorded: a step could not be played.
+            NotRecorded: a step could not be played, or told something else when it was.
         """
         documents = copy.deepcopy(self.documents)
         stories = [item for each in documents for item in (each if isinstance(each, list) else [each])]
         for story, outcome in zip(stories, outcomes, strict=True):
-            _record(story, outcome)
+            _record(story, outcome, again.get(outcome.story.name))
         return evolve(self, documents=documents)
 
     def text(self) -> str:
@@ -89,17 +113,44 @@ async def record(
 
     Raises:
         UsageError: the file holds no stories.
-        NotRecorded: a step could not be played.
+        NotRecorded: a step could not be played, or what came did not come again.
         TransportError: what would be written could not be read again.
     """
     stories = read_stories(text, source, allows_outside=allows_outside)
     file = StoryFile.read(text, source)
-    outcomes = [outcome async for outcome in check(stories, at_once=at_once, to_the_end=True)]
-    written = file.recorded(outcomes)
-    again = written.text() if written.is_json else _edited(text, source, written, outcomes) or written.text()
-    if StoryFile.read(again, source).documents != written.documents:
+    outcomes = await _played(stories, at_once)
+    again = {outcome.story.name: outcome for outcome in await _played(filter(lives_by_itself, stories), at_once)}
+    written = file.recorded(outcomes, again)
+    edited = None if written.is_json else _edited(text, source, written, outcomes, again)
+    text = edited or written.text()
+    if StoryFile.read(text, source).documents != written.documents:
         raise TransportError(f"{source}: what came could not be written such that it reads the same")
-    return again, read_stories(again, source, allows_outside=allows_outside)
+    stories = read_stories(text, source, allows_outside=allows_outside)
+    async for outcome in check(filter(lives_by_itself, stories), at_once=at_once):
+        if not outcome.is_passed:
+            raise _did_not_come_again(outcome)
+    return text, stories
+
+
+async def _played(stories: Iterable[Story], at_once: int) -> list[Outcome]:
+    playing = check(stories, at_once=at_once, to_the_end=True, patience_s=_PATIENCE_S, settles=True)
+    return [outcome async for outcome in playing]
+
+
+def _did_not_come_again(outcome: Outcome) -> NotRecorded:
+    """About a story that is recorded, and does not pass."""
+    if outcome.played is None or (wrong := outcome.played.wrong) is None:
+        return NotRecorded(outcome.problem)
+    expected = None if wrong.step.expect is NO_EXPECTATION else wrong.step.expect
+    return _differs(outcome.story, wrong, expected, wrong.failure or _as_json(wrong.came))
+
+
+def _differs(story: Story, played: PlayedStep, first: Any, then: Any) -> NotRecorded:
+    return NotRecorded(
+        f"{_where(story, played)} told {_short(first)} at first and {_short(then)} when it was played again. Put a step before "
+        f"it that waits for what it needs (do: wait, or a look with within), or write by hand what is always the same "
+        f"(contains, matches, one-of)"
+    )
 
 
 def difference(before: str, after: str, source: str) -> list[str]:
@@ -108,10 +159,10 @@ def difference(before: str, after: str, source: str) -> list[str]:
     return list(lines)
 
 
-def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Outcome]) -> str | None:
+def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Outcome], again: Again) -> str | None:
     """The text with new expectations and nothing else changed; `None` if that does not say what it should."""
     changes = [
-        (step.step.place, _as_json(step.came))
+        (step.step.place, _expectation(outcome.story, step, again.get(outcome.story.name)))
         for outcome in outcomes
         if outcome.played is not None
         for step in outcome.played.steps
@@ -134,6 +185,76 @@ def flow_text(value: Any, *, is_ascii: bool = False) -> str:
 
 def _is_to_record(step: PlayedStep) -> bool:
     return step.step.expect is NO_EXPECTATION or not step.is_right
+
+
+def _expectation(story: Story, step: PlayedStep, again: Outcome | None) -> Any:
+    """What came, as a story says it; a patience that stands there stays."""
+    came = _as_json(step.came)
+    try:
+        told = _told(came, came if again is None else _as_json(_came_in(again, step)))
+    except _Differ as differ:
+        raise _differs(story, step, *differ.args) from None
+    waits: Mapping[str, Any] = {}
+    if isinstance(step.step.expect, Mapping) and "within" in step.step.expect:
+        waits = {key: step.step.expect[key] for key in ("within", "clock") if key in step.step.expect}
+    elif VERBS[step.step.do].is_look and lives_by_itself(story):
+        waits = {"within": WITHIN}
+    if not waits:
+        return told
+    return {**waits, **(told if isinstance(told, dict) and not waits.keys() & told.keys() else {"exactly": came})}
+
+
+def _came_in(outcome: Outcome, step: PlayedStep) -> Any:
+    """What came in that step there. Raises `NotRecorded`."""
+    if outcome.played is None:
+        raise NotRecorded(outcome.problem)
+    other = outcome.played.steps[step.step.number - 1]
+    if other.failure:
+        raise _differs(outcome.story, step, _as_json(step.came), other.failure)
+    return other.came
+
+
+class _Differ(Exception):
+    """Two values have nothing in common that could be expected."""
+
+
+def _told(came: Any, again: Any) -> Any:
+    """What fits both. Raises `_Differ` with the parts that have too little in common."""
+    match came, again:
+        case dict(), dict() if came.keys() == again.keys():
+            if compare.is_matcher(came):
+                return {"exactly": _same(came, again)}
+            return {key: _told(value, again[key]) for key, value in came.items()}
+        case list(), list() if len(came) == len(again):
+            return [_told(one, other) for one, other in zip(came, again, strict=True)]
+        case str(), str() if came != again:
+            begin = _common_begin(came, again)
+            end = _common_begin(came[len(begin) :][::-1], again[len(begin) :][::-1])[::-1]
+            if not begin and not end:
+                raise _Differ(came, again)
+            between = "(?s:.*)" if "\n" in came + again else ".*"
+            return {"matches": f"^{re.escape(begin)}{between}{re.escape(end)}$".replace(r"\-", "-")}
+    return _same(came, again)
+
+
+def _common_begin(one: str, other: str) -> str:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(character for character, _ in pairs)
+
+
+def _same(came: Any, again: Any) -> Any:
+    if came != again:
+        raise _Differ(came, again)
+    return came
+
+
+def _where(story: Story, played: PlayedStep) -> str:
+    return f"{story.name}, step {played.step.number} ({played.step.do})"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_TOLD else text[:_LONGEST_TOLD] + "…"
 
 
 def _as_json(value: Any) -> Any:
@@ -164,21 +285,21 @@ def write_atomically(path: Path, text: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _record(story: dict[str, Any], outcome: Outcome) -> None:
+def _record(story: dict[str, Any], outcome: Outcome, again: Outcome | None) -> None:
     """Put what came into the story; steps of fragments belong to other files, and have to be right already."""
     if outcome.played is None:
         raise NotRecorded(outcome.problem)
     own = [step for step in story.get("steps") or () if "include" not in step]
     told = [step for step in outcome.played.steps if not _is_included(outcome.story, step)]
     for played in outcome.played.steps:
-        where = f"{outcome.story.name}, step {played.step.number} ({played.step.do})"
+        where = _where(outcome.story, played)
         if played.failure:
             raise NotRecorded(f"{where} could not be played: {played.failure}")
         if played not in told and not played.is_right:
             raise NotRecorded(f"{where} stands in {played.step.place}, and is wrong: record that by hand")
     for step, played in zip(own, told, strict=True):
         if _is_to_record(played):
-            step["expect"] = _as_json(played.came)
+            step["expect"] = _expectation(outcome.story, played, again)
 
 
 def _is_included(story: Story, played: PlayedStep) -> bool:

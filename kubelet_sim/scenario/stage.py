@@ -74,6 +74,10 @@ class Stage(Backstage, Views):
             self._processes.note_plugins()
         return came
 
+    def is_ready(self, waited_s: float) -> bool:
+        """Whether plugins that are commands are ready, or have had the time for it that their story gives them."""
+        return self._processes.are_ready(waited_s)
+
     def output(self) -> Mapping[str, tuple[str, ...]]:
         """The last lines of the plugins that are commands."""
         return self._processes.output()

@@ -26,6 +26,8 @@ POD_RESOURCES_CALLS = ("list", "get", "allocatable")
 POD_RESOURCES_VERSIONS = ("v1", "v1alpha1")
 ANY, SIMPLE, WHOLE = "any", "simple", "whole"
 """On which nodes: any; those on which nothing runs by itself; those that run containers."""
+TELLS_NOTHING = "`{}`"
+"""What comes of a step that only does something."""
 
 
 @frozen
@@ -36,7 +38,7 @@ class Verb:
     optional: Mapping[str, Reader] = field(factory=dict, hash=False)
     about: str = ""
     """What happens, in one sentence."""
-    comes: str = "`{}`"
+    comes: str = TELLS_NOTHING
     """What comes of it, in a few words."""
     is_look: bool = False
     """Whether it changes nothing, so that it can be done again until it is right."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,7 +60,7 @@ def test_a_story_may_go_on_after_a_wrong_step() -> None:
 def test_what_cannot_be_played_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A story that needs what is not built, one with a bug of ours, and one without an end."""
 
-    async def play(story: Story, *, to_the_end: bool, transcript: Path | None) -> Any:
+    async def play(story: Story, **_: object) -> Any:
         match story.name:
             case "beyond":
                 raise NotPlayable("beyond: not built yet")
@@ -92,3 +91,52 @@ def test_a_step_that_cannot_be_played_is_not_recorded() -> None:
     """It says which, and why."""
     with pytest.raises(NotRecorded, match=r"impossible, step 1 \(unlink\) could not be played: cannot remove"):
         asyncio.run(asyncio.wait_for(record(json.dumps(IMPOSSIBLE), "f"), PATIENCE_S))
+
+
+GPU = "example.com/gpu"
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "one", "uid": "one"},
+    "spec": {"containers": [{"name": "main", "resources": {"limits": {GPU: 1}}}]},
+}
+
+
+def slow(*steps: dict[str, Any]) -> str:
+    """A story on a whole node, whose plugin is a command that takes its time before it registers."""
+    words = [
+        "sh",
+        "-c",
+        'sleep 2; exec "$0" "$@"',
+        "{python}",
+        "-m",
+        "plugins_examples.env_gpu",
+        "--socket-dir",
+        "{dir}",
+    ]
+    plugin = {"command": words, "ready": {"registered": GPU, "within": "20s"}}
+    start = {"do": "start", "plugin": "mine"}
+    node = {"runs_containers": True}
+    return json.dumps({"name": "slow", "node": node, "plugins": {"mine": plugin}, "steps": [start, *steps]})
+
+
+def test_what_comes_by_itself_is_recorded_when_it_has_come() -> None:
+    """A plugin is still on its way when the look at it comes; the recorded story waits for it, too."""
+    looks: list[dict[str, Any]] = [
+        {"do": "resources", "resource": GPU},
+        {"do": "apply", "pods": [POD]},
+        {"do": "pods", "pod": "one"},
+    ]
+    written, _ = asyncio.run(record(slow(*looks, {"do": "plugins"}), "f"))
+    devices, _, pods, plugins = (step["expect"] for step in json.loads(written)["steps"][1:])
+    assert (devices["within"], devices["endpoint"], devices["healthy"]) == ("30s", "live", 4)
+    assert (pods["within"], pods["phase"]) == ("30s", "Running")
+    assert plugins["plugins"][0]["socket_name"].keys() == {"matches"}  # drawn anew by each process
+    assert [outcome.is_passed for outcome in checked(json.loads(written))] == [True]
+
+
+def test_a_race_is_not_recorded() -> None:
+    """A pod that comes while the plugin is on its way back is admitted or not, as it happens."""
+    away = [{"do": do, "plugin": "mine"} for do in ("register", "kill", "start")]
+    with pytest.raises(NotRecorded, match=r"slow, step 5 \(admit\) told .*true.* at first and .*false.* played again"):
+        asyncio.run(record(slow(*away, {"do": "admit", "pod": POD}), "f"))

@@ -112,3 +112,56 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     """Misuse, with the cause."""
     with pytest.raises(UsageError, match="No such file"):
         write_atomically(tmp_path / "no" / "f", "x")
+
+
+BY_ITSELF = {"name": "s", "node": {"runs_containers": True}}
+
+
+def recorded_twice(steps: list[dict[str, Any]], first: Any, then: Any) -> Any:
+    """The expectation of the last step in a story in which pods run, if this came in the two plays of it."""
+    text = json.dumps({**BY_ITSELF, "steps": steps})
+    again = {"s": played(text, *[{}] * (len(steps) - 1), then)[0]}
+    written = StoryFile.read(text, "f").recorded(played(text, *[{}] * (len(steps) - 1), first), again).text()
+    return json.loads(written)["steps"][-1]["expect"]
+
+
+def test_a_look_may_take_its_time() -> None:
+    """What is looked at comes by itself; what was waited for stays as it was said, and what a step answers comes at once."""
+    assert recorded_twice([{"do": "in-use"}], {"a": 1}, {"a": 1}) == {"within": "30s", "a": 1}
+    waiting = {"within": "5m", "clock": "node", "a": 2}
+    assert recorded_twice([{"do": "in-use", "expect": waiting}], {"a": 1}, {"a": 1}) == {**waiting, "a": 1}
+    assert recorded_twice([{"do": "reclaim"}], {}, {}) == {}
+
+
+def test_names_that_are_words_stay_names() -> None:
+    """A container may be called as a matcher, or as what says how long to wait."""
+    (story,) = read_stories(recorded(json.dumps({"name": "s", "steps": [{"do": "in-use"}]}), {"not": 1}), "f")
+    assert story.steps[0].expect == {"exactly": {"not": 1}}
+    came = {"one": {"contains": {"a": 1}}}
+    assert recorded_twice([{"do": "in-use"}], came, came)["one"] == {"exactly": {"contains": {"a": 1}}}
+    assert recorded_twice([{"do": "in-use"}], {"within": 1}, {"within": 1}) == {
+        "within": "30s",
+        "exactly": {"within": 1},
+    }
+
+
+def test_what_two_plays_share_is_recorded() -> None:
+    """Of texts that differ, as a part of what came."""
+    first, then = {"a": [{"name": "gpu-12a.sock", "n": 1}]}, {"a": [{"name": "gpu-b.sock", "n": 1}]}
+    expected = recorded_twice([{"do": "in-use"}], first, then)
+    assert expected == {"within": "30s", "a": [{"name": {"matches": r"^gpu-.*\.sock$"}, "n": 1}]}
+    assert recorded_twice([{"do": "in-use"}], {"a": "xx"}, {"a": "x"})["a"] == {"matches": "^x.*$"}
+    assert recorded_twice([{"do": "in-use"}], {"a": "x\ny"}, {"a": "xy"})["a"] == {"matches": "^x(?s:.*)y$"}
+
+
+@pytest.mark.parametrize("then", [{"a": 2}, {"a": "1"}, {}, {"a": None}, {"a": 1, "b": 1}])
+def test_what_depends_on_time_is_not_recorded(then: Any) -> None:
+    """It says which step, both answers, and what to do."""
+    with pytest.raises(NotRecorded, match=r"s, step 2 \(in-use\) told .* at first and .* wait"):
+        recorded_twice([{"do": "reclaim"}, {"do": "in-use"}], {"a": 1}, then)
+
+
+def test_texts_that_share_nothing_are_not_recorded() -> None:
+    """One of them would be as good as any."""
+    with pytest.raises(NotRecorded, match='told "live" at first and "stopped"'):
+        recorded_twice([{"do": "in-use"}], {"a": "live"}, {"a": "stopped"})
