@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.group import EXIT_FINDINGS
+from kubelet_sim.cli.group import EXIT_FINDINGS, EXIT_INTERRUPTED
 from kubelet_sim.cli.options import debug, to_seconds
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubelet_sim.fuzz import FuzzConfig, Searched
+    from kubelet_sim.fuzz import Found, FuzzConfig, Searched
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] CMD...")
 @click.option(
     "--time", "time_s", default="2m", show_default=True, callback=to_seconds, metavar="DURATION", help="For how long."
+)
+@click.option(
+    "--shrink-time",
+    default="2m",
+    show_default=True,
+    callback=to_seconds,
+    metavar="DURATION",
+    help="For how long what was found is made short after that, at most; 0: not at all.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
 @click.option(
@@ -63,6 +71,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     ctx: click.Context,
     command: tuple[str, ...],
     time_s: float,
+    shrink_time: float,
     seed: int,
     steps: int,
     patience: float,
@@ -83,16 +92,21 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     `{dir}` in CMD is the device-plugin directory and `{socket}` the kubelet's socket; a plugin that has /var/lib/kubelet
     compiled in needs neither.
 
-    Exit codes: 0 nothing was found, 1 something was, 2 misuse, 3 the plugin does not register at all.
+    Ctrl-C or SIGTERM ends it with what was found so far, as short as it is by then.
+
+    Exit codes: 0 nothing was found, 1 something was, 2 misuse, 3 the plugin does not register at all, 130 it was interrupted
+    before anything was found.
 
     \b
     Example: kubelet-sim fuzz --time 5m -- ./my-plugin --socket-dir {dir}
     """  # noqa: D301
-    config, search = _prepared(command, time_s, seed, steps, patience, resources, env, isolate)
+    config, search = _prepared(command, time_s, shrink_time, seed, steps, patience, resources, env, isolate)
     click.echo(f"seed {seed}; looking for {time_s:g} s", err=True)
-    searched = search(config, _say if verbose else _say_nothing)
+    searched = search(config, _say if verbose else _say_nothing, _say)
     _tell(searched)
     if searched.found is None:
+        if searched.was_interrupted:
+            ctx.exit(EXIT_INTERRUPTED)
         return
     from kubelet_sim.fuzz.writing import story_text
     from kubelet_sim.scenario.recorder import write_atomically
@@ -110,6 +124,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
 def _prepared(  # noqa: PLR0913, PLR0917 - the options
     command: tuple[str, ...],
     time_s: float,
+    shrink_s: float,
     seed: int,
     steps: int,
     patience_s: float,
@@ -138,6 +153,7 @@ def _prepared(  # noqa: PLR0913, PLR0917 - the options
         isolate=isolate,
         resources=resources,
         time_s=time_s,
+        shrink_s=shrink_s,
         seed=seed,
         longest_plan=steps,
         patience_s=patience_s,
@@ -159,7 +175,7 @@ def _tell(searched: Searched) -> None:
     for failure in searched.fleeting:
         click.echo(escape_terminal(f"went wrong once, and not again: {failure.do}: {failure.problem}"))
     if searched.found is None:
-        click.echo(f"nothing found: {done}")
+        click.echo(f"{'interrupted, ' if searched.was_interrupted else ''}nothing found: {done}")
         return
     found = searched.found
     click.echo(escape_terminal(f"FOUND  {found.failure.do}: {found.failure.problem}"))
@@ -168,4 +184,14 @@ def _tell(searched: Searched) -> None:
         click.echo(escape_terminal(f"  {step['do']}{f' ({keys})' if keys else ''}"[:200]))
     for line in found.failure.output[-10:]:
         click.echo(f"  | {escape_terminal(line)}")
-    click.echo(f"found after {found.found_after_s:.0f} s, made short in {found.shrunk_in_s:.0f} s: {done}")
+    click.echo(f"found after {found.found_after_s:.0f} s, {_shrunk(searched, found)}: {done}")
+
+
+def _shrunk(searched: Searched, found: Found) -> str:
+    if not found.is_certain:
+        return "interrupted before it was played again"
+    if found.is_shortest:
+        return f"made short in {found.shrunk_in_s:.0f} s"
+    if not searched.config.shrink_s:
+        return "not made short"
+    return f"{'interrupted' if searched.was_interrupted else 'out of time'} while it was made short"

@@ -22,7 +22,9 @@ class FuzzConfig:
     resources: tuple[str, ...] = ()
     """Those with which it registers; none: whatever it registers within the patience."""
     time_s: float = 120.0
-    """How long new plans are tried. One that went wrong is made short afterwards, in at most the same time."""
+    """How long new plans are tried; one that is being played then is ended."""
+    shrink_s: float = 120.0
+    """How long one that went wrong is made short afterwards; 0: it stays as it was found."""
     seed: int = 0
     longest_plan: int = 10
     """How many things happen in one run, at most."""

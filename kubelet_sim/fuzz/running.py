@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -41,23 +42,26 @@ class Failure:
         return f"{self.do}: {_CHANGES.sub('…', self.problem)}"
 
 
-def run(document: Mapping[str, Any], config: FuzzConfig) -> Failure | None:
-    """Play a story in a loop of its own; call it in the main thread. `None`: everything was right."""
-    return asyncio.run(_run(document, config))
+def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math.inf) -> Failure | None:
+    """Play a story in a loop of its own; call it in the main thread. `None`: everything was right, or the time was over."""
+    return asyncio.run(_run(document, config, at_most_s))
 
 
-async def _run(document: Mapping[str, Any], config: FuzzConfig) -> Failure | None:
+async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float) -> Failure | None:
     story = story_from_mapping(document)
     index = 0
+    longest_s = STORY_S + config.patience_s
     async with stage_of(story) as (stage, order):
         try:
-            async with asyncio.timeout(STORY_S + config.patience_s):
+            async with asyncio.timeout(min(longest_s, at_most_s)):
                 for index, step in enumerate(story.steps):
                     order.follow(None)
                     done = await play_step(stage, step)
                     if not done.is_right and not _is_bad_luck(done):
                         return _failure(index, done)
         except TimeoutError:
+            if at_most_s < longest_s:
+                return None
             do = story.steps[index].do
             said = tuple(line for lines in stage.output().values() for line in lines)
             return Failure(index, do, "it did not come to an end", output=said)

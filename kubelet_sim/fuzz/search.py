@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -15,17 +18,23 @@ from kubelet_sim.fuzz.plans import Plan, document, first_plans, plans, story_of
 from kubelet_sim.fuzz.running import Failure, first_look, run
 from kubelet_sim.fuzz.shrinking import simpler, without_some
 
+Steps = tuple[Mapping[str, Any], ...]
+
 
 @frozen
 class Found:
-    """A story that goes wrong, made short."""
+    """A story that goes wrong, as short as it was made."""
 
     document: Mapping[str, Any]
     failure: Failure
     """Of its last step."""
     found_after_s: float
-    shrunk_in_s: float
-    reruns: int
+    shrunk_in_s: float = 0.0
+    reruns: int = 0
+    is_certain: bool = False
+    """Whether it went wrong when it was played again, too."""
+    is_shortest: bool = False
+    """Whether shrinking came to its end."""
 
     @property
     def steps(self) -> Sequence[Mapping[str, Any]]:
@@ -45,6 +54,7 @@ class Searched:
     found: Found | None = None
     fleeting: tuple[Failure, ...] = ()
     """What went wrong once, and was right when the same story was played again."""
+    was_interrupted: bool = False
 
 
 Progress = Callable[[str], None]
@@ -54,40 +64,56 @@ class _Over(BaseException):
     """Ends Hypothesis from inside, which takes an `Exception` for a failure and would play it again."""
 
 
-def search(config: FuzzConfig, progress: Progress = lambda _: None) -> Searched:
-    """Try plans until one goes wrong or the time is over. Call it in the main thread.
+def search(config: FuzzConfig, progress: Progress = lambda _: None, news: Progress = lambda _: None) -> Searched:
+    """Try plans until one goes wrong or the time is over, or until Ctrl-C or SIGTERM; what was found until then is there.
 
-    Raises `TransportError` if the plugin does not register even if nothing happens.
+    Call it in the main thread. Raises `TransportError` if the plugin does not register even if nothing happens.
+
+    Args:
+        config: what to try, and for how long.
+        progress: takes a line for each run.
+        news: takes a line when something was found, and shrinking begins.
     """
-    return _Search(config, progress).search()
+    return _Search(config, progress, news).search()
 
 
 class _Search:
-    def __init__(self, config: FuzzConfig, progress: Progress) -> None:
+    def __init__(self, config: FuzzConfig, progress: Progress, news: Progress) -> None:
         self._config = config
         self._progress = progress
+        self._news = news
         self._begun_s = time.monotonic()
         self._runs = self._actions = self._reruns = 0
         self._healthy: Mapping[str, int] = {}
         self._fleeting: list[Failure] = []
         self._found: Found | None = None
-        self._shrink_until_s = 0.0
+        self._shrinks_since_s = 0.0
 
     @property
     def _passed_s(self) -> float:
         return time.monotonic() - self._begun_s
 
     def search(self) -> Searched:
+        was_interrupted = False
+        with _sigterm_as_ctrl_c():
+            try:
+                self._look_for_one()
+            except _Over:
+                pass
+            except KeyboardInterrupt:
+                was_interrupted = True
+        found = self._found and evolve(self._found, reruns=self._reruns)
+        return Searched(
+            self._config, self._runs, self._actions, self._passed_s, found, tuple(self._fleeting), was_interrupted
+        )
+
+    def _look_for_one(self) -> None:
         self._healthy = first_look(self._config)
         shown = ", ".join(f"{name} with {count} devices" for name, count in self._healthy.items())
         self._progress(f"the plugin serves {shown}")
-        try:
-            for plan in first_plans():
-                self._try(plan[: self._config.longest_plan])
-            self._draw()
-        except _Over:
-            pass
-        return Searched(self._config, self._runs, self._actions, self._passed_s, self._found, tuple(self._fleeting))
+        for plan in first_plans():
+            self._try(plan[: self._config.longest_plan])
+        self._draw()
 
     def _draw(self) -> None:
         @seed(self._config.seed)
@@ -105,67 +131,101 @@ class _Search:
         draw()
 
     def _try(self, plan: Plan) -> None:
-        if self._passed_s >= self._config.time_s or self._runs >= self._config.most_runs:
+        left_s = self._config.time_s - self._passed_s
+        if left_s <= 0 or self._runs >= self._config.most_runs:
             raise _Over
         self._runs += 1
         self._actions += len(plan)
-        failure = run(story_of(plan, self._config, self._healthy), self._config)
+        steps = self._steps_of(plan)
+        failure = run(self._document(steps), self._config, left_s)
         self._progress(f"run {self._runs}: {', '.join(map(str, plan))}: {'ok' if failure is None else failure.problem}")
         if failure is not None:
             self._look_again(plan, failure)
 
     def _look_again(self, plan: Plan, failure: Failure) -> None:
-        found_after_s = self._passed_s
-        self._shrink_until_s = time.monotonic() + max(self._config.time_s, 60.0)
-        again = self._again(plan, failure)
+        steps = self._steps_of(plan)
+        self._found = Found(self._document(steps[: failure.index + 1]), failure, self._passed_s)
+        again = self._rerun(steps, failure)
         if again is None:
+            self._found = None
             self._fleeting.append(failure)
             self._progress("it did not happen again")
             return
-        begun_s = time.monotonic()
-        found = self._shrunk(plan, again)
-        self._found = evolve(found, found_after_s=found_after_s, shrunk_in_s=time.monotonic() - begun_s)
+        self._keep(steps, again)
+        self._news(f"found after {self._passed_s:.0f} s: {again.do}: {again.problem}")
+        if self._config.shrink_s:
+            self._news(f"making it short: {self._config.shrink_s:g} s at most (Ctrl-C: leave it as it is)")
+            self._shrink(plan, again)
         raise _Over
 
     # --- making it short
 
-    def _again(self, plan: Plan, failure: Failure) -> Failure | None:
-        """The failure of a plan if it is of the same sort."""
-        return self._rerun(story_of(plan, self._config, self._healthy), failure)
+    def _shrink(self, plan: Plan, failure: Failure) -> None:
+        self._shrinks_since_s = time.monotonic()
 
-    def _rerun(self, story: Mapping[str, Any], failure: Failure) -> Failure | None:
-        self._reruns += 1
-        came = run(story, self._config)
-        return came if came is not None and came.sort == failure.sort else None
-
-    def _shrunk(self, plan: Plan, failure: Failure) -> Found:
         def fails(shorter: Plan) -> bool:
-            return self._has_time() and self._again(shorter, failure) is not None
+            return self._fails(self._steps_of(shorter), failure)
 
         plan = without_some(plan, fails, lambda _: False)
         plan = simpler(plan, fails)
         self._progress(f"shortest plan: {', '.join(map(str, plan)) or 'nothing at all'}")
-        steps = story_of(plan, self._config, self._healthy)["steps"]
-        last = self._again(plan, failure) or failure
-        steps = self._with_fewer_steps(steps[: last.index + 1], last)
-        story = document(self._config, tuple(self._healthy), steps)
-        final = self._rerun(story, last) or evolve(last, index=len(steps) - 1)
-        return Found(story, final, 0.0, 0.0, self._reruns)
+        self._leave_out_steps(failure)
+        assert self._found is not None  # noqa: S101 - it is being made short
+        spent_s = time.monotonic() - self._shrinks_since_s
+        self._found = evolve(self._found, shrunk_in_s=spent_s, is_shortest=spent_s < self._config.shrink_s)
 
-    def _with_fewer_steps(self, steps: list[dict[str, Any]], failure: Failure) -> list[dict[str, Any]]:
+    def _leave_out_steps(self, failure: Failure) -> None:
         """Looks that are not needed are left out, in the end; what was done stays."""
-        last = steps[-1]
+        assert self._found is not None  # noqa: S101 - it is being made short
+        steps = tuple(self._found.steps)
 
-        def fails(shorter: tuple[dict[str, Any], ...]) -> bool:
-            if not self._has_time():
-                return False
-            came = self._rerun(document(self._config, tuple(self._healthy), shorter), failure)
-            return came is not None and came.index == len(shorter) - 1
+        def fails(shorter: Steps) -> bool:
+            return self._fails(shorter, failure, is_last=True)
 
-        def keep(step: dict[str, Any]) -> bool:
-            return step is last or step == {"do": "register", "plugin": PLUGIN}
+        def keep(step: Mapping[str, Any]) -> bool:
+            return step is steps[-1] or step == {"do": "register", "plugin": PLUGIN}
 
-        return list(without_some(steps, fails, keep))
+        without_some(steps, fails, keep)
 
-    def _has_time(self) -> bool:
-        return time.monotonic() < self._shrink_until_s
+    def _fails(self, steps: Steps, failure: Failure, *, is_last: bool = False) -> bool:
+        """Whether these go wrong in the same way, in their last step if that is asked; they are kept if so."""
+        left_s = self._shrinking_left_s
+        came = self._rerun(steps, failure, left_s) if left_s > 0 else None
+        if came is None or (is_last and came.index != len(steps) - 1):
+            return False
+        self._keep(steps, came)
+        return True
+
+    @property
+    def _shrinking_left_s(self) -> float:
+        return self._shrinks_since_s + self._config.shrink_s - time.monotonic()
+
+    def _rerun(self, steps: Steps, failure: Failure, at_most_s: float = math.inf) -> Failure | None:
+        """The failure of these steps if it is of the same sort."""
+        self._reruns += 1
+        came = run(self._document(steps), self._config, at_most_s)
+        return came if came is not None and came.sort == failure.sort else None
+
+    def _keep(self, steps: Steps, failure: Failure) -> None:
+        """What was found is this from now on, up to the step that went wrong."""
+        assert self._found is not None  # noqa: S101 - it was found before it was played again
+        story = self._document(steps[: failure.index + 1])
+        self._found = evolve(self._found, document=story, failure=failure, is_certain=True)
+
+    def _steps_of(self, plan: Plan) -> Steps:
+        return tuple(story_of(plan, self._config, self._healthy)["steps"])
+
+    def _document(self, steps: Steps) -> Mapping[str, Any]:
+        return document(self._config, tuple(self._healthy), steps)
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """While it is open, SIGTERM and the end of the terminal interrupt as Ctrl-C does, in and out of an event loop."""
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, lambda *_: signal.raise_signal(signal.SIGINT)) for each in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -15,7 +15,7 @@ def story_text(searched: Searched) -> str:
     if found is None:
         raise ValueError("nothing went wrong")
     comments = [
-        f"Found by kubelet-sim fuzz --seed {searched.config.seed}; the last step goes wrong:",
+        f"Found by kubelet-sim fuzz --seed {searched.config.seed}; the last step goes wrong{'' if found.is_certain else ' (seen once)'}:",
         f"{found.failure.do}: {found.failure.problem}",
         "Play it in the directory where that ran: kubelet-sim scenario check FILE",
     ]

@@ -42,6 +42,11 @@ class CatchingUp:
         kubelet = self.kubelet()
         return kubelet.driver.links if kubelet else {}
 
+    def has_listed(self, client: ClientID) -> bool:
+        """Whether a list came over that connection, and was applied to its end."""
+        link = self.links().get(client)
+        return link is not None and _watched(link).applied > 0
+
     async def with_one(self, plugin: ScriptedPlugin) -> None:
         """Return when the node has dealt with all that this plugin sent. Raises `TransportError` if it never does."""
         what = f"that the node dealt with what {plugin.script.socket} sent"

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.views import PluginView
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.isolation import namespaces_available
@@ -34,16 +35,24 @@ class Processes:
         node: where they find a kubelet; it is started.
         bell: rings when a process says something, or ends.
         observed: what came over their connections.
+        has_listed: whether a list came over a connection, and was applied.
         folder: the story's, for their working directories.
     """
 
     def __init__(
-        self, commands: Mapping[str, CommandScript], node: Node, bell: Bell, observed: Observed, folder: Folder | None
+        self,
+        commands: Mapping[str, CommandScript],
+        node: Node,
+        bell: Bell,
+        observed: Observed,
+        has_listed: Callable[[ClientID], bool],
+        folder: Folder | None,
     ) -> None:
         self._commands = commands
         self._node = node
         self._bell = bell
         self._observed = observed
+        self._has_listed = has_listed
         self._processes = {name: self._process(script, folder) for name, script in commands.items()}
         self._is_wanted = dict.fromkeys(commands, False)
         self._starts = dict.fromkeys(commands, 0)
@@ -133,13 +142,13 @@ class Processes:
         )
 
     def _is_registered(self, script: CommandScript) -> bool:
-        """Whether each resource has a plugin, whose list has arrived."""
-        if not self._node.has_kubelet:
-            return False
-        snapshot = self._node.status()
-        live = {view.resource for view in snapshot.plugins if view.state == "live" and view.has_stream}
-        listed = {view.name for view in snapshot.resources if view.devices}
-        return all(resource in live & listed for resource in script.registered)
+        """Whether each resource has a plugin, whose list has arrived: devices of an earlier process are not it."""
+        ready = {
+            view.resource
+            for view in self._views()
+            if view.state == "live" and view.has_stream and self._has_listed(ClientID(view.client))
+        }
+        return ready.issuperset(script.registered)
 
     async def _stop(self, name: str) -> Any:
         process = self._processes[name]

@@ -39,8 +39,8 @@ class Stage(Backstage, Views):
         self._node = node
         self._bell = bell
         self._observed = observed or Observed()
-        self._processes = Processes(story.commands, node, bell, self._observed, story.folder)
         self._kubelets = CatchingUp(node, bell)
+        self._processes = Processes(story.commands, node, bell, self._observed, self._kubelets.has_listed, story.folder)
         super().__init__(story, node.root.layout.device_plugins, self._kubelets, bell.ring)
         self._pods: dict[PodUID, Pod] = {}
         self._faults: dict[str, ActiveFault] = {}

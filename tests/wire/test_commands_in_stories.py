@@ -69,6 +69,34 @@ def test_the_life_of_a_plugin_and_a_node() -> None:
     assert story.wrong is None, wrong_step_text(story)
 
 
+LATE = """
+from plugins_examples.faulty import __main__, conduct
+
+good = conduct.Conduct._lists
+
+def late(self, resource, stream):
+    stream.wait(1.0)
+    yield from good(self, resource, stream)
+
+conduct.Conduct._lists = late
+__main__.main()
+"""
+
+
+def test_a_plugin_is_ready_with_its_own_list() -> None:
+    """Not with the one that the process before it has left."""
+    register = {"do": "register", "plugin": "mine"}
+    expected = {"contains": {"endpoint": "live", "healthy": 3}}
+    story = played(
+        register,
+        {"do": "stop", "plugin": "mine"},
+        register,
+        {"do": "resources", "resource": GPU, "expect": expected},
+        command=["{python}", "-c", LATE, "--socket-dir", "{dir}", "--resource", GPU],
+    )
+    assert story.wrong is None, wrong_step_text(story)
+
+
 def test_a_plugin_that_does_not_register() -> None:
     """The step fails in its time, and shows what the plugin said."""
     story = played(
