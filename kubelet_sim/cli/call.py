@@ -42,12 +42,22 @@ _OF = {
     "--watch", is_flag=True, help="For ListAndWatch: go on after the first list, one line each, until it ends."
 )
 @click.option(
-    "--timeout", default="5s", show_default=True, callback=to_seconds, help="How long the call may take; 0: for ever."
+    "--timeout",
+    callback=to_seconds,
+    metavar="DURATION",
+    help="How long the call may take; 0: for ever.  [default: 15s for Register, 30s for PreStartContainer, else 5s]",
 )
 @click.option("--dry-run", is_flag=True, help="Show the request and call nobody.")
 @debug
 def call(
-    *, socket: Path, method: str | None, text: str | None, watch: bool, timeout: float, dry_run: bool, **given: Any
+    *,
+    socket: Path,
+    method: str | None,
+    text: str | None,
+    watch: bool,
+    timeout: float | None,
+    dry_run: bool,
+    **given: Any,
 ) -> None:
     """Call a method of a plugin or of a kubelet by hand, and show the answer as JSON.
 
@@ -59,7 +69,8 @@ def call(
     pod-resources           List, Get, GetAllocatableResources; v1alpha1.PodResourcesLister/List
 
     Without METHOD it says what the socket answers. Fields have the names of the protos. An answer that is an error is one
-    line with its code on stderr, and exit code 1.
+    line with its code on stderr, and exit code 1. A kubelet answers Register when it has called the plugin back, for which it
+    takes 10 s where nobody serves.
 
     \b
     Examples: kubelet-sim call device-plugins/my.sock Allocate --ids a,b
@@ -68,11 +79,10 @@ def call(
     from kubelet_sim.cli.interruptible import run_interruptible
     from kubelet_sim.wire import calling
 
-    limit = timeout or None
     if method is None:
         if text is not None or watch or dry_run or any(value is not None for value in given.values()):
             raise click.UsageError("which method is meant? Without one, only what the socket answers is shown")
-        run_interruptible(_probe(socket, limit))
+        run_interruptible(_probe(socket, calling.PATIENCE_S if timeout is None else timeout or None))
         return
     called = calling.method_named(method)
     request = request_of(called, text, given)
@@ -82,7 +92,8 @@ def call(
     if dry_run:
         click.echo(json.dumps(calling.to_json(called.request, data), indent=2))
         return
-    run_interruptible(_call(socket, called, data, limit, watches=watch))
+    limit_s = called.patience_s if timeout is None else timeout or None
+    run_interruptible(_call(socket, called, data, limit_s, watches=watch))
 
 
 def request_of(method: Method, text: str | None, given: dict[str, Any]) -> dict[str, Any]:

@@ -92,10 +92,10 @@ def where_text(namespace: str) -> str:
     return "" if namespace == "default" else f" in {namespace}"
 
 
-def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str) -> float:
-    """A callback for parameters that are durations."""
+def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """A callback for parameters that are durations; one without a default may not be given."""
     try:
-        return parse_duration(value)
+        return None if value is None else parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.lines import record_line
-from kubelet_sim.cli.options import common, connected, parse_duration
+from kubelet_sim.cli.options import common, connected, to_seconds
 from kubelet_sim.cli.render import record_document
 from kubelet_sim.cli.text import escape_terminal
 
@@ -26,13 +26,6 @@ _KINDS = ("fact", "effect", "answer", "decision", "rpc", "fault", "node", "proce
 _COLOURS = {"decision": "cyan", "fact": "green", "effect": "blue", "answer": "magenta", "rpc": "blue", "fault": "red"}
 
 
-def _to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    try:
-        return None if value is None else parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens: until the node ends, or Ctrl-C with FILE.")
@@ -43,9 +36,9 @@ def _to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | N
 @click.option("--rule", default="", metavar="ID", help="Only what follows this rule of the kubelet, such as DM-90.")
 @click.option("--warnings", is_flag=True, help="Only warnings.")
 @click.option(
-    "--since", metavar="TIME", callback=_to_seconds, help="Not before this time on the node's clock, as 10s, 5m."
+    "--since", metavar="TIME", callback=to_seconds, help="Not before this time on the node's clock, as 10s, 5m."
 )
-@click.option("--until", metavar="TIME", callback=_to_seconds, help="Not after this time on the node's clock.")
+@click.option("--until", metavar="TIME", callback=to_seconds, help="Not after this time on the node's clock.")
 @click.option("--diagram", type=click.Choice(["mermaid", "ascii"]), help="Draw a sequence diagram.")
 @click.option(
     "--html",

@@ -17,6 +17,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from kubelet_sim.errors import RpcFailed, TransportError, UsageError
+from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PRE_START_TIMEOUT_S
 from kubelet_sim.wire import noise, registry_messages, unix_socket
 from kubelet_sim.wire.decoding import parse
 from kubelet_sim.wire.library import grpc
@@ -35,6 +36,8 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", LARGEST_ANSWER),
 )
+PATIENCE_S = 5.0
+"""How long an answer may take that needs nobody else."""
 _NO_METHOD = "KubeletSimAsksWhoIsThere"
 """A method that no service has: Go's servers say whether it is the method that they miss, or the service."""
 
@@ -48,6 +51,8 @@ class Method:
     request: type[Message]
     answer: type[Message]
     is_stream: bool = False
+    patience_s: float = PATIENCE_S
+    """How long whoever calls by hand waits, if nothing else is said."""
 
     @property
     def path(self) -> str:
@@ -65,7 +70,13 @@ METHODS: tuple[Method, ...] = (
         plugins.PreferredAllocationResponse,
     ),
     Method(PLUGIN_SERVICE, "Allocate", plugins.AllocateRequest, plugins.AllocateResponse),
-    Method(PLUGIN_SERVICE, "PreStartContainer", plugins.PreStartContainerRequest, plugins.PreStartContainerResponse),
+    Method(
+        PLUGIN_SERVICE,
+        "PreStartContainer",
+        plugins.PreStartContainerRequest,
+        plugins.PreStartContainerResponse,
+        patience_s=PRE_START_TIMEOUT_S,
+    ),
     Method(registry_messages.SERVICE, "GetInfo", registry.InfoRequest, registry.PluginInfo),
     Method(
         registry_messages.SERVICE,
@@ -73,13 +84,19 @@ METHODS: tuple[Method, ...] = (
         registry.RegistrationStatus,
         registry.RegistrationStatusResponse,
     ),
-    Method(REGISTRATION_SERVICE, "Register", plugins.RegisterRequest, plugins.Empty),
+    Method(
+        REGISTRATION_SERVICE,
+        "Register",
+        plugins.RegisterRequest,
+        plugins.Empty,
+        patience_s=DIAL_TIMEOUT_S + PATIENCE_S,
+    ),
     Method(V1, "List", v1.ListPodResourcesRequest, v1.ListPodResourcesResponse),
     Method(V1, "Get", v1.GetPodResourcesRequest, v1.GetPodResourcesResponse),
     Method(V1, "GetAllocatableResources", v1.AllocatableResourcesRequest, v1.AllocatableResourcesResponse),
     Method(V1ALPHA1, "List", v1alpha1.ListPodResourcesRequest, v1alpha1.ListPodResourcesResponse),
 )
-"""Of a name that two services have, the first is meant. Rules: DM-11, DM-21, DM-148, PR-4"""
+"""Of a name that two services have, the first is meant. Rules: DM-11, DM-21, DM-40, DM-103, DM-148, PR-4"""
 SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
 _HARMLESS = {
     PLUGIN_SERVICE: "GetDevicePluginOptions",
@@ -131,7 +148,7 @@ class Calls:
         TransportError: when it is entered, if nobody listens there.
     """
 
-    def __init__(self, socket_path: str | Path, timeout_s: float | None = 5.0) -> None:
+    def __init__(self, socket_path: str | Path, timeout_s: float | None = PATIENCE_S) -> None:
         self._path = Path(socket_path)
         self._timeout_s = timeout_s
         self._stack = contextlib.AsyncExitStack()

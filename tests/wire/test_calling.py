@@ -16,6 +16,7 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.testing.fake_plugin import FakePlugin
+from kubelet_sim.wire import calling
 from tests.wire.helpers import short_directory
 
 DEVICE = "example.com/dev"
@@ -83,6 +84,33 @@ def test_register_by_hand_is_answered_as_a_plugin_is(node: SyncNode) -> None:
     assert done.exit_code == 1
     assert done.output.startswith("error: Register: rpc error: code = Unknown desc = ")
     assert done.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "method, options, seconds",
+    [
+        ("Register", (), 15),
+        ("PreStartContainer", (), 30),
+        ("Allocate", (), 5),
+        ("", (), 5),
+        ("Register", ("--timeout", "7s"), 7),
+        ("", ("--timeout", "0"), None),
+    ],
+)
+def test_each_method_has_a_time_that_fits(
+    monkeypatch: pytest.MonkeyPatch, method: str, options: tuple[str, ...], seconds: int | None
+) -> None:
+    """A kubelet may take 10 s to call a plugin back before it answers Register. Rules: DM-40, DM-103"""
+    given: list[float | None] = []
+
+    class Noted(calling.Calls):
+        def __init__(self, socket_path: str | Path, timeout_s: float | None = None) -> None:
+            given.append(timeout_s)
+            super().__init__(socket_path, timeout_s)
+
+    monkeypatch.setattr(calling, "Calls", Noted)
+    assert call("/nowhere.sock", *method.split(), *options).exit_code == 3
+    assert given == [seconds]
 
 
 def test_pod_resources_by_hand(node: SyncNode) -> None:
