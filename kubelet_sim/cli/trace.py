@@ -70,6 +70,8 @@ def trace(
     A line has the time on the node's clock, what kind of thing it is (fact, effect, answer, decision, rpc, fault, node), what it
     is about, what happened, and the rules of the kubelet it follows. With `-o json`, every line is one JSON object.
 
+    If nothing is shown, a line on stderr says what there is instead.
+
     A diagram and a page say most of a FILE, where the values behind the records are: requests and answers, and what the
     device manager's tables held before and after each record.
 
@@ -78,8 +80,6 @@ def trace(
               kubelet-sim trace transcript.jsonl --about default/training
               kubelet-sim trace transcript.jsonl --html transcript.html
     """  # noqa: D301
-    from kubelet_sim.cli.tracing.source import lines_of_file, lines_of_node
-
     if sum((diagram is not None, html is not None, follow)) > 1:
         raise click.UsageError("one of --follow, --diagram and --html")
     if output == "json" and (diagram or html):
@@ -87,7 +87,17 @@ def trace(
     picker = _picker(criteria, takes_all=diagram is not None or html is not None)
     if html is not None:
         _write_page(html, file, root, picker)
-        return
+    else:
+        _show(file, root, picker, follow=follow, diagram=diagram, output=output)
+    if not picker.has_picked:
+        click.echo(f"nothing to show: {escape_terminal(picker.why_none())}", err=True)
+
+
+def _show(
+    file: Path | None, root: Path | None, picker: Picker, *, follow: bool, diagram: str | None, output: str
+) -> None:
+    from kubelet_sim.cli.tracing.source import lines_of_file, lines_of_node
+
     with ExitStack() as at_the_end:
         if file is not None:
             lines = lines_of_file(file, follow=follow)
@@ -95,7 +105,8 @@ def trace(
             lines = lines_of_node(at_the_end.enter_context(connected(root)).trace(follow=follow))
         picked = _picked(lines, picker, at_once=follow)
         if diagram is not None:
-            click.echo(_diagram([move for _, move in picked if move is not None], diagram))
+            if moves := [move for _, move in picked if move is not None]:
+                click.echo(_diagram(moves, diagram))
             return
         for line, move in picked:
             click.echo(_as_json(line) if output == "json" else _as_text(line, move))
@@ -103,9 +114,15 @@ def trace(
 
 def _picker(given: dict[str, Any], *, takes_all: bool) -> Picker:
     from kubelet_sim.cli.tracing.criteria import Criteria, Picker
+    from kubelet_sim.errors import UsageError
+    from kubelet_sim.rules import RULES
 
-    kinds = frozenset(given["kinds"])
-    criteria = Criteria(given["about"], kinds, given["rule"], given["warnings"], given["since"], given["until"])
+    rule, since, until = given["rule"].upper(), given["since"], given["until"]
+    if rule and rule not in RULES:
+        raise UsageError(f"--rule: there is no rule {given['rule']}; docs/reference/rules.md lists all, as DM-90")
+    if since is not None and until is not None and since > until:
+        raise UsageError(f"--since {since:g}s is after --until {until:g}s")
+    criteria = Criteria(given["about"], frozenset(given["kinds"]), rule, given["warnings"], since, until)
     return Picker(criteria, takes_all=takes_all)
 
 

@@ -66,7 +66,43 @@ def test_filters_pick_records(story: Path) -> None:
     middle = sorted(times)[len(times) // 2]
     assert records(story, "--since", str(middle)) == [r for r in records(story) if r["at_s"] >= middle]
     assert records(story, "--until", "0") == [record for record in records(story) if record["at_s"] == 0]
-    assert records(story, "--about", "default/one", "--kind", "effect", "--rule", "DM-65") == []
+    assert nothing(story, "--about", "default/one", "--kind", "effect", "--rule", "dm-65") == (
+        "nothing to show: none of 42 records fits all that is asked for\n"
+    )
+
+
+def nothing(*arguments: object) -> str:
+    """What is said where nothing is shown, and that is no error."""
+    done = CliRunner().invoke(cli, ["trace", *map(str, arguments)])
+    assert (done.exit_code, done.stdout) == (0, ""), done.output
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (("--about", "one"), "no record is about one; did you mean default/one?"),
+        (("--about", "nobody"), "no record is about nobody; there are: "),
+        (("--kind", "fault"), "no record is of kind fault; there are: answer, "),
+        (("--rule", "DM-148"), "no record follows DM-148; there are: "),
+        (("--since", "1h"), "the records are from 0s to "),
+        (("--diagram", "ascii", "--about", "nobody"), "no record is about nobody; "),
+    ],
+)
+def test_why_nothing_is_shown(story: Path, arguments: tuple[str, ...], text: str) -> None:
+    """One line on stderr says what there is instead; foreign text in it is escaped."""
+    said = nothing(story, *arguments)
+    assert said.startswith(f"nothing to show: {text}")
+    assert (said.count("\n"), "\u202e" in said) == (1, False)
+
+
+def test_an_empty_transcript(story: Path, tmp_path: Path) -> None:
+    """It says that it is; and that there is no warning where there is none."""
+    header, *rest = story.read_text("utf-8").splitlines(keepends=True)
+    (empty := tmp_path / "empty.jsonl").write_text(header, "utf-8")
+    assert nothing(empty) == "nothing to show: there are no records\n"
+    (calm := tmp_path / "calm.jsonl").write_text("".join([header, *(e for e in rest if '"warning"' not in e)]), "utf-8")
+    assert nothing(calm, "--warnings").startswith("nothing to show: there is no warning among ")
 
 
 def test_records_that_only_a_replay_needs_are_shown_when_asked_for(story: Path) -> None:
@@ -197,6 +233,9 @@ def test_a_file_that_grows_is_followed(story: Path, tmp_path: Path) -> None:
         ("--html", "x", "--diagram", "ascii"),
         ("--html", "x", "-o", "json"),
         ("--since", "soon"),
+        ("--since", "2m", "--until", "1m"),
+        ("--rule", "DM-9999"),
+        ("--kind", "facts"),
     ],
 )
 def test_what_does_not_go_together_is_a_misuse(story: Path, arguments: tuple[str, ...]) -> None:
