@@ -16,6 +16,7 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+_NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe-\U0001ffff]")
 
 
 def escape_terminal(text: str) -> str:
@@ -29,6 +30,11 @@ def escape_terminal(text: str) -> str:
 def escape_lines(text: str) -> str:
     """The text as `escape_terminal` shows it, but on as many lines as it has, its tabs kept."""
     return "\n".join("\t".join(map(escape_terminal, line.split("\t"))) for line in text.split("\n"))
+
+
+def xml_text(text: str) -> str:
+    """The text as `escape_lines` shows it, without the few characters more that XML 1.0 cannot hold."""
+    return _NO_XML.sub(_escape, escape_lines(text))
 
 
 def cut(text: str, length: int = 2000) -> str:

@@ -6,7 +6,6 @@ what came; the rest (findings, evidence, why, fix, transcript) is the text below
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -22,9 +21,7 @@ from kubelet_sim.conformance.reports.telling import (
     what_came,
 )
 from kubelet_sim.conformance.verdict import Outcome, Report
-from kubelet_sim.foreign import escape_lines
-
-_NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe-\U0001ffff]")
+from kubelet_sim.foreign import xml_text
 
 
 def render(reports: Sequence[Report]) -> bytes:
@@ -40,11 +37,6 @@ def render(reports: Sequence[Report]) -> bytes:
     root.time = _seconds(sum(report.took_s for report in reports))
     document: bytes = root.tostring()  # type: ignore[no-untyped-call]
     return document + b"\n"
-
-
-def xml_text(text: str) -> str:
-    r"""Text that XML 1.0 can hold: controls, marks that reorder and halves of characters are written as `\x1b`."""
-    return _NO_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", escape_lines(text))
 
 
 def _suites(report: Report) -> Iterator[TestSuite]:

@@ -8,8 +8,9 @@ import xmlschema
 from attrs import evolve
 from junitparser import JUnitXml
 
-from kubelet_sim.conformance.reports.junit import render, xml_text
+from kubelet_sim.conformance.reports.junit import render
 from kubelet_sim.conformance.verdict import Report
+from kubelet_sim.foreign import xml_text
 from tests.unit.conformance.reports.samples import EVERYTHING, FAILED, GOOD, HOSTILE, WARNED, report
 
 SCHEMA = xmlschema.XMLSchema(str(Path(__file__).parents[1] / "schemas" / "junit-10.xsd"))
