@@ -44,14 +44,23 @@ class Caller:
 
 async def unless_set(event: asyncio.Event, awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
     """The result, or `failure` as soon as the event is set; the work is cancelled then, and has ended."""
-    work = asyncio.ensure_future(awaitable)
     ended = asyncio.ensure_future(event.wait())
     try:
-        await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
+        return await unless_done(ended, awaitable, failure)
+    finally:
+        ended.cancel()
+        await asyncio.gather(ended, return_exceptions=True)
+
+
+async def unless_done(end: asyncio.Future[Any], awaitable: Awaitable[T], failure: Callable[[], Exception]) -> T:
+    """The result, or `failure` as soon as the other is done; the work is cancelled then, and has ended."""
+    work = asyncio.ensure_future(awaitable)
+    both: set[asyncio.Future[Any]] = {work, end}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             return work.result()
         raise failure()
     finally:
-        for task in (work, ended):
-            task.cancel()
-        await asyncio.gather(work, ended, return_exceptions=True)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import define, field
 
@@ -19,6 +19,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.caller import unless_done
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, PluginConnection
 
 T = TypeVar("T")
@@ -199,16 +200,9 @@ class HookedConnection:
         self, stream: AsyncIterator[tuple[Device, ...]], cut: asyncio.Future[RpcFailed]
     ) -> tuple[Device, ...] | None:
         """The next list, `None` at an orderly end. Raises `RpcFailed` when it ends otherwise, or is cut."""
-        reading = asyncio.ensure_future(_anext(stream))
-        both: set[asyncio.Future[Any]] = {reading, cut}
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if cut.done():
-                raise cut.result()
-            return reading.result()
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+        if cut.done():
+            raise cut.result()
+        return await unless_done(cut, _anext(stream), cut.result)
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         """See `PluginConnection`."""
