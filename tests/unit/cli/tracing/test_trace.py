@@ -84,7 +84,7 @@ def nothing(*arguments: object) -> str:
         (("--about", "one"), "no record is about one; did you mean default/one?"),
         (("--about", "nobody"), "no record is about nobody; there are: "),
         (("--kind", "fault"), "no record is of kind fault; there are: answer, "),
-        (("--rule", "DM-148"), "no record follows DM-148; there are: "),
+        (("--rule", f"DM-{148}"), f"no record follows DM-{148}; there are: "),
         (("--since", "1h"), "the records are from 0s to "),
         (("--diagram", "ascii", "--about", "nobody"), "no record is about nobody; "),
     ],
