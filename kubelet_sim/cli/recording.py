@@ -143,7 +143,8 @@ def _as_json(came: Replayed) -> str:
 
 
 def _as_text(came: Replayed, file: Path) -> str:
-    count = f"{came.processes} kubelet processes, {came.facts} facts, {came.walks} walks replayed"
+    processes = "1 kubelet process" if came.processes == 1 else f"{came.processes} kubelet processes"
+    count = f"{processes}, {came.facts} facts, {came.walks} walks replayed"
     if not came.differences:
         return f"{count}: the same answers"
     lines = [f"{count}: {len(came.differences)} differences; those after the first may follow from it"]

@@ -119,7 +119,9 @@ def _picker(given: dict[str, Any], *, takes_all: bool) -> Picker:
 
     rule, since, until = given["rule"].upper(), given["since"], given["until"]
     if rule and rule not in RULES:
-        raise UsageError(f"--rule: there is no rule {given['rule']}; docs/reference/rules.md lists all, as DM-90")
+        raise UsageError(
+            f"--rule: there is no rule {given['rule']}; those of a record stand behind it in brackets, as [DM-90]"
+        )
     if since is not None and until is not None and since > until:
         raise UsageError(f"--since {since:g}s is after --until {until:g}s")
     criteria = Criteria(given["about"], frozenset(given["kinds"]), rule, given["warnings"], since, until)

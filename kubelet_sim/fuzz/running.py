@@ -11,10 +11,12 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import TransportError
+from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import document
 from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.player import PlayedStep, play_step, stage_of
+from kubelet_sim.scenario.stage import Stage
 
 STORY_S = 60.0
 """How long one story may take beside the patience with its plugin; an Allocate that hangs would take for ever."""
@@ -105,16 +107,17 @@ def _problem(done: PlayedStep) -> str:
 def first_look(config: FuzzConfig) -> Mapping[str, int]:
     """The resources with which the plugin registers, and how many healthy devices each has.
 
-    Raises `TransportError` if it registers nothing, or not all that it should.
+    Raises `TransportError` if it registers nothing, or not all that it should, or ends.
     """
     return asyncio.run(_first_look(config))
 
 
 async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
-    steps = [{"do": "start", "plugin": "mine"}]
+    steps = [{"do": do, "plugin": PLUGIN} for do in ("start", "process", "kill")]
     story = story_from_mapping(document(config, config.resources, steps))
     async with stage_of(story) as (stage, _):
-        await stage.do(story.steps[0])
+        start, look, kill = story.steps
+        await stage.do(start)
         loop = asyncio.get_running_loop()
         deadline, since = loop.time() + config.patience_s, loop.time()
         found: dict[str, int] = {}
@@ -126,11 +129,20 @@ async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
                 has_all = bool(found) and set(config.resources) <= found.keys()
                 if has_all and any(found.values()) and loop.time() - since >= _QUIET_S:
                     break
+                process = await stage.do(look)
+                if not process["running"]:
+                    await stage.do(kill)  # what it has left behind; its last words have come then
+                    raise TransportError(f"the plugin ended, exit code {process['exit_code']}{_said(stage)}")
                 await rung(min(_QUIET_S, deadline - loop.time()))
         usable = {name: count for name, count in found.items() if count}
         missing = sorted(set(config.resources) - usable.keys())
         if missing or not usable:
             what = f"registered no {' and no '.join(missing)}" if missing else "listed no healthy device"
-            said = "".join(f"\n  {line}" for lines in stage.output().values() for line in lines)
-            raise TransportError(f"the plugin {what} within {config.patience_s:g} s; it said:{said or ' nothing'}")
+            raise TransportError(f"the plugin {what} within {config.patience_s:g} s{_said(stage)}")
     return usable
+
+
+def _said(stage: Stage) -> str:
+    """The end of what the plugin wrote, behind an error of one line."""
+    lines = [line for lines in stage.output().values() for line in lines if line.strip()]
+    return f"; it said: {' | '.join(lines[-3:])}" if lines else "; it said nothing"

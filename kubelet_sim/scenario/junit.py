@@ -17,7 +17,7 @@ def junit_text(outcomes: Sequence[Outcome]) -> str:
         suite.add_testcase(_case(outcome))
     suite.time = round(sum(outcome.duration_s for outcome in outcomes), 3)
     document: bytes = suite.tostring()  # type: ignore[no-untyped-call]
-    return document.decode("utf-8") + "\n"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{document.decode("utf-8")}\n'
 
 
 def _case(outcome: Outcome) -> TestCase:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kubelet_sim.errors import TransportError
 from kubelet_sim.fuzz import FuzzConfig, search
 from kubelet_sim.fuzz.writing import story_text
 from plugins_examples.faulty.faults import living
@@ -74,6 +75,22 @@ def test_nothing_is_found_in_a_good_plugin() -> None:
     searched = search(FuzzConfig(command=command(), time_s=120.0, most_runs=4, patience_s=15.0))
     assert searched.found is None, searched.found
     assert searched.runs == 4
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (("./no-such-plugin",), "the plugin ended, exit code 127; it said: .*no-such-plugin"),
+        (("sh", "-c", "echo one; echo two; exit 3"), "the plugin ended, exit code 3; it said: one | two"),
+        (("sleep", "60"), "the plugin listed no healthy device within 0.5 s; it said nothing"),
+    ],
+)
+def test_a_plugin_that_does_not_register(words: tuple[str, ...], text: str) -> None:
+    """It is said at once, in one line, with what the plugin said last."""
+    patience_s = 0.5 if words[0] == "sleep" else LIMIT_S
+    with pytest.raises(TransportError, match=text.replace("|", r"\|")) as caught:
+        search(FuzzConfig(command=words, isolate="none", patience_s=patience_s))
+    assert "\n" not in str(caught.value)
 
 
 def test_what_was_found_is_written_at_an_interruption(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import math
 
 from attrs import define, field, frozen
 
-from kubelet_sim.cli.options import duration_text
 from kubelet_sim.errors import there_are
 from kubelet_sim.transcript import Level, Record
 
@@ -63,7 +62,7 @@ class Seen:
         if wanted.warnings and not self.has_warnings:
             return f"there is no warning among {self.count} records"
         if (wanted.since_s or 0) > self.last_s or (wanted.until_s is not None and wanted.until_s < self.first_s):
-            return f"the records are from {duration_text(self.first_s)} to {duration_text(self.last_s)}"
+            return f"the records are from {self.first_s:.3f} s to {self.last_s:.3f} s"
         return f"none of {self.count} records fits all that is asked for"
 
 

@@ -17,7 +17,9 @@ def test_each_story_is_a_case() -> None:
     passed = Outcome(STORY, Played(STORY, ()), duration_s=1.2345)
     failed = Outcome(STORY, problem="first \x00\nsecond <", duration_s=1.0)
     skipped = Outcome(STORY, problem="no such node", is_playable=False)
-    suite = TestSuite.fromstring(junit_text([passed, failed, skipped]))
+    text = junit_text([passed, failed, skipped])
+    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuite ')
+    suite = TestSuite.fromstring(text)
     assert (suite.name, suite.tests, suite.failures, suite.skipped, suite.errors) == (
         "kubelet-sim scenario",
         3,

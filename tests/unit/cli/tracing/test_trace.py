@@ -85,7 +85,7 @@ def nothing(*arguments: object) -> str:
         (("--about", "nobody"), "no record is about nobody; there are: "),
         (("--kind", "fault"), "no record is of kind fault; there are: answer, "),
         (("--rule", f"DM-{148}"), f"no record follows DM-{148}; there are: "),
-        (("--since", "1h"), "the records are from 0s to "),
+        (("--since", "1h"), "the records are from 0.000 s to "),
         (("--diagram", "ascii", "--about", "nobody"), "no record is about nobody; "),
     ],
 )
