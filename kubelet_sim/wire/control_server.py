@@ -131,9 +131,7 @@ class ControlServer:
         server.add_generic_rpc_handlers([self._service.handlers()])
         try:
             self._inner.unlink(missing_ok=True)  # of a node that was killed
-            with unix_socket.passing_name(self._inner.parent) as alias:
-                server.add_insecure_port(unix_socket.target(alias / self._inner.name))
-            self._file = unix_socket.SocketFile(self._inner)
+            self._file = unix_socket.bound(self._inner, server.add_insecure_port)
             os.chmod(self._inner, _MODE)  # noqa: PTH101 - a link would be followed either way, and there is none
             await server.start()
             await self._door.open()

@@ -90,9 +90,8 @@ class PluginServer:
         server = grpc.aio.server(options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)])
         server.add_generic_rpc_handlers(self._handlers)
         try:
-            with unix_socket.passing_name(path.parent) as alias:
-                server.add_insecure_port(unix_socket.target(alias / path.name))
-            self._server, self._file = server, unix_socket.SocketFile(path)
+            self._file = unix_socket.bound(path, server.add_insecure_port)
+            self._server = server
             await server.start()
         except (OSError, RuntimeError) as error:
             await self.stop()

@@ -122,9 +122,7 @@ class PodResourcesServer:
         server = self._server = grpc.aio.server()
         server.add_generic_rpc_handlers([self._methods])
         try:
-            with unix_socket.passing_name(path.parent) as alias:
-                server.add_insecure_port(unix_socket.target(alias / hidden.name))
-            self._file = unix_socket.SocketFile(hidden)
+            self._file = unix_socket.bound(hidden, server.add_insecure_port)
             await server.start()
             self._file.rename(path)
         except (OSError, RuntimeError) as error:

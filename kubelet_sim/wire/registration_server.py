@@ -83,11 +83,13 @@ class GrpcRegistrationServer:
         noise.hush(asyncio.get_running_loop())
         server = self._server = grpc.aio.server()
         server.add_generic_rpc_handlers([_Methods(self._answer)])
+
+        def bind(target: str) -> None:
+            before_bind()
+            server.add_insecure_port(target)
+
         try:
-            with unix_socket.passing_name(path.parent) as alias:
-                before_bind()
-                server.add_insecure_port(unix_socket.target(alias / first_path.name))
-            self._file = unix_socket.SocketFile(first_path)
+            self._file = unix_socket.bound(first_path, bind)
             await server.start()
             if first_path != path:
                 self._file.rename(path)

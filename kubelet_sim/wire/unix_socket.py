@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -82,6 +82,13 @@ def passing_name(directory: Path) -> Iterator[Path]:
         alias = Path(parent) / "d"
         alias.symlink_to(directory.absolute())
         yield alias
+
+
+def bound(path: Path, bind: Callable[[str], object]) -> SocketFile:
+    """The file of the socket at that path, which `bind` makes from what the gRPC library calls its target."""
+    with passing_name(path.parent) as alias:
+        bind(target(alias / path.name))
+    return SocketFile(path)
 
 
 def short_folder() -> Path | None:
