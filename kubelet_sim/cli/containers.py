@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kubelet_sim.cli.completing import container_names, pod_names
+from kubelet_sim.cli.container_building import builder, config_for, own_variables, registry_of
 from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name, to_seconds
 from kubelet_sim.cli.text import cut, escape_terminal
 
 if TYPE_CHECKING:
-    from kubelet_sim.container import ContainerConfig, Registry
-    from kubelet_sim.model.response import ContainerSpec
-    from kubelet_sim.model.views import NodeSnapshot
-    from kubelet_sim.profiles import Profile
-    from kubelet_sim.wire.control_client import ControlClient
+    from kubelet_sim.container import ContainerConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +79,7 @@ def container_spec(  # noqa: PLR0913 - one for each option
     with connected(root) as node:
         share = node.container_spec(name, container, namespace)
         manifest = node.pod(name, namespace)
-        build = _builder(node, manifest, container, share) if explain or output in {"cri", "oci"} else None
+        build = builder(node, manifest, container, share) if explain or output in {"cri", "oci"} else None
     if build is None:
         if output != "table":
             click.echo(machine_text(spec_document(share), output))
@@ -112,7 +109,7 @@ def _document(
     if form == "cri":
         return cri(config)
     try:
-        return oci(config, LocalFiles(), _registry(cdi_directories), RuntimeOptions(passed_annotations=passed))
+        return oci(config, LocalFiles(), registry_of(cdi_directories), RuntimeOptions(passed_annotations=passed))
     except ContainerRefused as error:
         raise Finding(f"a runtime would refuse this container: {error}") from error
 
@@ -128,7 +125,7 @@ def _show_explanation(
     from kubelet_sim.node.host_files import LocalFiles
 
     options = RuntimeOptions(passed_annotations=passed)
-    explanation = explained(config, LocalFiles(), _registry(cdi_directories), options)
+    explanation = explained(config, LocalFiles(), registry_of(cdi_directories), options)
     if form in {"json", "yaml"}:
         click.echo(machine_text(explanation_document(explanation), form))
     else:
@@ -172,11 +169,11 @@ def bundle(
     from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
     from kubelet_sim.node.host_files import LocalFiles
 
-    config_in = _config_for(pod, container, namespace, root)
+    config_in = config_for(pod, container, namespace, root)
     place = new_directory(directory)
     try:
         written = write_bundle(
-            config_in(kubelet_root(place)), place, LocalFiles(), _registry(cdi_directories), rootfs=rootfs
+            config_in(kubelet_root(place)), place, LocalFiles(), registry_of(cdi_directories), rootfs=rootfs
         )
     except ContainerRefused as error:
         raise Finding(f"a runtime would refuse this container: {error}") from error
@@ -234,7 +231,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
     from kubelet_sim.node.oci_runtime import run_probed, runtimes_here, static_busybox
 
     runtimes_here(runtime)
-    config_in = _config_for(pod, container, namespace, root)
+    config_in = config_for(pod, container, namespace, root)
     place = Path(tempfile.mkdtemp(prefix="ks-bundle-"))
     try:
         files = rootfs or _busybox_rootfs(place / "busybox-rootfs", static_busybox())
@@ -243,7 +240,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
         config = config_in(kubelet_root(work))
         if config.security.user_namespace is not None:
             place.chmod(0o711)  # the container's users are nobody here, and have to get through
-        written = write_bundle(config, work, LocalFiles(), _registry(cdi_directories), rootfs=files)
+        written = write_bundle(config, work, LocalFiles(), registry_of(cdi_directories), rootfs=files)
         outcome = run_probed(written, command, runtime, timeout)
     except ContainerRefused as error:
         raise Finding(f"a runtime would refuse this container: {error}") from error
@@ -265,74 +262,6 @@ def exec_check(  # noqa: PLR0913 - one for each option
 def _last_words(output: str) -> str:
     lines = [line for line in output.splitlines() if line.strip()]
     return cut(lines[-1].strip(), 1000) if lines else "it said nothing"
-
-
-def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:
-    """The names of the variables that a pod sets in this container, which is the first one if none is named.
-
-    None for a pod that came without a manifest, from a program.
-    """
-    spec = manifest.get("spec") or {}
-    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    found: Mapping[str, Any] = next((each for each in listed if container in {None, each["name"]}), {})
-    return {each["name"] for each in found.get("env") or ()}
-
-
-_Build = Callable[[str | None], "ContainerConfig"]
-
-
-def _config_for(pod: str, container: str, namespace: str, root: Path | None) -> _Build:
-    """What builds the container of a running node, for a kubelet root that may be given."""
-    namespace, name = split_name(pod, namespace)
-    with connected(root) as node:
-        share = node.container_spec(name, container, namespace)
-        return _builder(node, node.pod(name, namespace), container, share)
-
-
-def _builder(node: ControlClient, manifest: Mapping[str, Any], container: str | None, share: ContainerSpec) -> _Build:
-    """Raises `UsageError` for a pod that came without a manifest, from a program."""
-    from kubelet_sim.container import Surroundings, container_config
-    from kubelet_sim.errors import UsageError
-    from kubelet_sim.manifests import pod_from_mapping
-
-    if not manifest.get("spec"):
-        raise UsageError("the pod came from a program, without a manifest: there is only what plugins add to it")
-    pod = pod_from_mapping(manifest, source="the pod on the node", api_checks=False)
-    name = container or pod.containers[0].name
-    snapshot = node.status()
-    profile, attempt = profile_on(snapshot), _restarts(manifest, name)
-
-    def build(kubelet_root: str | None) -> ContainerConfig:
-        around = Surroundings(profile, kubelet_root or snapshot.root, attempt)
-        return container_config(pod, name, share, around)
-
-    return build
-
-
-def _restarts(manifest: Mapping[str, Any], container: str) -> int:
-    status = manifest.get("status") or {}
-    for kind in ("containerStatuses", "initContainerStatuses"):
-        for each in status.get(kind) or ():
-            if each.get("name") == container:
-                return int(each.get("restartCount") or 0)
-    return 0
-
-
-def profile_on(snapshot: NodeSnapshot) -> Profile:
-    """The profile of the node's release, as far as containers show it: gates may have been turned."""
-    from attrs import evolve
-
-    from kubelet_sim.profiles import RELEASES, V1_36, Cdi
-
-    release = next((each for each in RELEASES.values() if each.stands_for == snapshot.kubelet_version), V1_36)
-    return evolve(release, cdi=Cdi(snapshot.cdi)) if snapshot.cdi else release
-
-
-def _registry(directories: Sequence[str]) -> Registry:
-    from kubelet_sim.container import DEFAULT_DIRECTORIES, read_registry
-    from kubelet_sim.node.host_files import LocalFiles
-
-    return read_registry(LocalFiles(), directories or DEFAULT_DIRECTORIES)
 
 
 def _busybox_rootfs(place: Path, busybox: Path) -> Path:

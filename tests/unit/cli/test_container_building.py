@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.cli.containers import own_variables, profile_on
+from kubelet_sim.cli.container_building import own_variables, profile_on
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.profiles import Cdi, profile_of, with_gates
