@@ -39,6 +39,8 @@ _WORDS = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"}
 """Those that YAML does not take for text."""
 WITHIN = "30s"
 """How long a look may take, when it is checked, at what is there only after a while."""
+_WORD_AT_THE_END = re.compile(r"[^\W_]+\Z")
+"""What two texts share of a word is chance: numbers that are drawn may begin alike."""
 _PATIENCE_S = 600.0
 """How long the recording of one story may take."""
 _LONGEST_TOLD = 300
@@ -228,13 +230,19 @@ def _told(came: Any, again: Any) -> Any:
         case list(), list() if len(came) == len(again):
             return [_told(one, other) for one, other in zip(came, again, strict=True)]
         case str(), str() if came != again:
-            begin = _common_begin(came, again)
-            end = _common_begin(came[len(begin) :][::-1], again[len(begin) :][::-1])[::-1]
+            begin = _WORD_AT_THE_END.sub("", _common_begin(came, again))
+            rest = _common_begin(came[len(begin) :][::-1], again[len(begin) :][::-1])
+            end = _WORD_AT_THE_END.sub("", rest)[::-1]
             if not begin and not end:
                 raise _Differ(came, again)
             between = "(?s:.*)" if "\n" in came + again else ".*"
-            return {"matches": f"^{re.escape(begin)}{between}{re.escape(end)}$".replace(r"\-", "-")}
+            return {"matches": f"^{_escaped(begin)}{between}{_escaped(end)}$"}
     return _same(came, again)
+
+
+def _escaped(text: str) -> str:
+    """For a regular expression, without the backslashes that only look bad."""
+    return re.sub(r"\\([ -])", r"\1", re.escape(text))
 
 
 def _common_begin(one: str, other: str) -> str:

@@ -150,8 +150,12 @@ def test_what_two_plays_share_is_recorded() -> None:
     first, then = {"a": [{"name": "gpu-12a.sock", "n": 1}]}, {"a": [{"name": "gpu-b.sock", "n": 1}]}
     expected = recorded_twice([{"do": "in-use"}], first, then)
     assert expected == {"within": "30s", "a": [{"name": {"matches": r"^gpu-.*\.sock$"}, "n": 1}]}
-    assert recorded_twice([{"do": "in-use"}], {"a": "xx"}, {"a": "x"})["a"] == {"matches": "^x.*$"}
-    assert recorded_twice([{"do": "in-use"}], {"a": "x\ny"}, {"a": "xy"})["a"] == {"matches": "^x(?s:.*)y$"}
+    for one, other, matching in [
+        ("pid 12", "pid 13", "^pid .*$"),
+        ("a-0f3-b", "a-0c3-b", "^a-.*-b$"),  # a draw may begin and end alike
+        ("x 1\n2 y", "x 3 y", "^x (?s:.*) y$"),
+    ]:
+        assert recorded_twice([{"do": "in-use"}], {"a": one}, {"a": other})["a"] == {"matches": matching}
 
 
 @pytest.mark.parametrize("then", [{"a": 2}, {"a": "1"}, {}, {"a": None}, {"a": 1, "b": 1}])
