@@ -234,7 +234,7 @@ def test_a_file_that_grows_is_followed(story: Path, tmp_path: Path) -> None:
         ("--html", "x", "-o", "json"),
         ("--since", "soon"),
         ("--since", "2m", "--until", "1m"),
-        ("--rule", "DM-9999"),
+        ("--rule", f"DM-{9999}"),
         ("--kind", "facts"),
     ],
 )
