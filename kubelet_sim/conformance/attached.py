@@ -46,6 +46,10 @@ class AttachedPlugin:
         """Whether the process that once listened is gone."""
         return self._pid is not None and not Path("/proc", str(self._pid)).exists()
 
+    def family(self) -> list[int]:
+        """Its process, if it is known."""
+        return [] if self.pid is None else [self.pid]
+
     def output(self, since_s: float = 0.0) -> str:
         """Nothing."""
         del since_s

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable
+from pathlib import PurePath
 
 from attrs import define
 
@@ -12,6 +14,7 @@ from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR
 from kubelet_sim.node.links import socket_path
 from kubelet_sim.wire import unix_socket
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
@@ -34,15 +37,21 @@ class Probe:
     options_took_s: float | None = None
     was_left: bool = False
     """Whether the plugin gave its call up meanwhile."""
+    is_over: bool = False
+    listens_at: tuple[str, ...] = ()
+    """Where else its processes listened if nobody served: under the same name, or in the same directory."""
 
 
 class StartProbe(Hook):
     """Looks at each resource at its first Register call, as a kubelet since 1.25 does itself a moment later."""
 
-    def __init__(self, directory: str, calls: GrpcPluginCalls, bell: Bell) -> None:
+    def __init__(
+        self, directory: str, calls: GrpcPluginCalls, bell: Bell, listening: Callable[[], Iterable[str]] = lambda: ()
+    ) -> None:
         self._directory = directory
         self._calls = calls
         self._bell = bell
+        self._listening = listening
         self.probes: dict[ResourceName, Probe] = {}
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
@@ -61,7 +70,17 @@ class StartProbe(Hook):
             raise
         finally:
             probe.waited_s = time.monotonic() - begun_s
+            if probe.connected_after_s is None:
+                probe.listens_at = self._elsewhere(path)
+            probe.is_over = True
             self._bell.ring()
+
+    def _elsewhere(self, path: str) -> tuple[str, ...]:
+        """A socket of another name in another directory is for something else."""
+        name, places = PurePath(path).name, {PurePath(self._directory), PurePath(DEVICE_PLUGIN_DIR)}
+        return tuple(
+            each for each in self._listening() if PurePath(each).name == name or PurePath(each).parent in places
+        )
 
     async def _look(self, probe: Probe, path: str) -> None:
         begun_s, connection = time.monotonic(), self._calls.connection(path)

@@ -20,6 +20,7 @@ from kubelet_sim.conformance.attached import AttachedPlugin
 from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
+from kubelet_sim.conformance.listening import listening_paths
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.shuffled import Shuffled
 from kubelet_sim.conformance.watching import Seen
@@ -99,7 +100,8 @@ class Rig:
         node = NodeConfig(self.root.path, profile, socket_appears=SocketAppears.BIND)
         self.node = Node(node, clock=self.clock, order=Shuffled(seed))
         self.seen = Seen(self.node, self.bell)
-        self.start_probe = StartProbe(str(self.root.device_plugins), plugin_calls(profile), self.bell)
+        calls = plugin_calls(profile)
+        self.start_probe = StartProbe(str(self.root.device_plugins), calls, self.bell, self._listening)
         self.plugin: Plugin = AttachedPlugin(self._any_socket) if config.attach else self.new_process()
 
     async def __aenter__(self) -> Self:
@@ -166,6 +168,7 @@ class Rig:
             await self.bell.first(lambda: self.is_ready() or self.plugin.has_ended, left_s)
             if not self.is_ready():
                 if self.plugin.has_ended:
+                    await self.plugin.ended(0.0)  # for its last words
                     return False
                 continue
             count = len(self.seen.registrations)
@@ -235,6 +238,9 @@ class Rig:
         begin_s, used_s = time.monotonic(), cpu_s(self.plugin.pid)
         await asyncio.sleep(length_s)
         return Window(begin_s, time.monotonic(), _used(used_s, cpu_s(self.plugin.pid)))
+
+    def _listening(self) -> tuple[str, ...]:
+        return listening_paths(self.plugin.family())
 
     def _any_socket(self) -> str | None:
         return self.seen.registrations[-1].socket_path if self.seen.registrations else None

@@ -12,6 +12,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from random import Random
 
 from attrs import evolve, frozen
@@ -22,6 +23,7 @@ from kubelet_sim.conformance.bench import Bench, Skipped
 from kubelet_sim.conformance.check import CHECKS, Check, Need, Stage, in_order
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
+from kubelet_sim.conformance.last_words import ending, last_words
 from kubelet_sim.conformance.rig import Rig
 from kubelet_sim.conformance.selection import selected, why_not
 from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
@@ -35,6 +37,8 @@ _KEPT_LINES = 60
 NO_COMMAND = (126, 127)
 """What a command ends with that cannot be run, or that there is not."""
 NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
+NEVER_REGISTERED = "no Register call came: see reg-happens"
+LOST = "the plugin was lost in an earlier check, and did not come back"
 
 
 @frozen
@@ -141,17 +145,14 @@ class Suite:
         is_changing = bool(self._config.hooks)
         quiet = self._by_stage(each for each in checks if not (is_changing and Need.HOOK in each.needs))
         changing = self._by_stage(each for each in checks if is_changing and Need.HOOK in each.needs)
-        jobs, own = self._config.jobs, quiet[Stage.OWN]
+        jobs, own, changing_own = self._config.jobs, quiet[Stage.OWN], changing[Stage.OWN]
         async with AsyncExitStack() as held:
             if any(each.stage is not Stage.OWN for each in checks):
                 rig = await held.enter_async_context(self._rig())
-                is_ready = await self._begun(rig)
+                lacking = await self._begun(rig)
                 second = None
-                if (
-                    is_ready
-                    and jobs != 1
-                    and ((quiet[Stage.SHARED] and quiet[Stage.RESTARTS]) or (own and jobs is None))
-                ):
+                has_both = bool(quiet[Stage.SHARED] and quiet[Stage.RESTARTS])
+                if not lacking and jobs != 1 and (has_both or (own and jobs is None)):
                     second = await self._second(rig, held)
                 if second is not None:
                     room = asyncio.Semaphore(jobs or SIDE_BY_SIDE)
@@ -162,11 +163,13 @@ class Suite:
                     own = []
                 else:
                     in_order = [*quiet[Stage.SHARED], *quiet[Stage.RESTARTS]]
-                    await self._together(in_order, rig, asyncio.Semaphore(), is_ready=is_ready)
+                    await self._together(in_order, rig, asyncio.Semaphore(), lacking)
                 in_order = [*changing[Stage.SHARED], *changing[Stage.RESTARTS]]
-                await self._together(in_order, second or rig, asyncio.Semaphore(), is_ready=is_ready)
+                await self._together(in_order, second or rig, asyncio.Semaphore(), lacking)
+                if not rig.seen.registrations:
+                    own, changing_own = self._given_up(own), self._given_up(changing_own)
         await self._apart(own, asyncio.Semaphore(jobs or 1))
-        await self._apart(changing[Stage.OWN], asyncio.Semaphore())
+        await self._apart(changing_own, asyncio.Semaphore())
 
     def _by_stage(self, checks: Iterable[Check]) -> Mapping[Stage, Sequence[Check]]:
         """Those that look at an idle plugin come first; otherwise by the catalogue, or by the seed."""
@@ -176,14 +179,19 @@ class Suite:
         found.sort(key=lambda each: not each.observes)
         return {stage: [each for each in found if each.stage is stage] for stage in Stage}
 
-    async def _begun(self, rig: Rig) -> bool:
-        """Start the plugin for the first time; whether it got ready."""
+    async def _begun(self, rig: Rig) -> str:
+        """Start the plugin for the first time, or wait for one to attach to; what checks lack that need it, if anything."""
+        is_attached = self._config.attach is not None
+        if is_attached:
+            wait = f"waiting up to {self._config.start_timeout_s:g} s for a plugin that registers at {_socket(rig)}"
+            self._listener(Progress(0, len(self._checks), text=wait))
         is_ready = await rig.start_plugin(probes=True)
         self._resources = rig.resources
-        self._was_started = rig.plugin.exit_code not in NO_COMMAND or bool(rig.seen.registrations)
+        is_there = rig.plugin.exit_code not in NO_COMMAND and not is_attached
+        self._was_started = is_there or bool(rig.seen.registrations)
         if not is_ready:
             self._tell(f"the plugin never got ready: {_last_words(rig)}")
-        return is_ready
+        return "" if is_ready else NEVER_READY
 
     async def _second(self, rig: Rig, held: AsyncExitStack) -> Rig | None:
         """Another instance beside another node, if it gets ready while the first one runs on, as ports may forbid."""
@@ -197,23 +205,24 @@ class Suite:
         self._tell("instances of the plugin cannot run side by side: checks come one after the other")
         return None
 
-    async def _together(
-        self, checks: Sequence[Check], rig: Rig, room: asyncio.Semaphore, *, is_ready: bool = True
-    ) -> None:
-        """One after the other on one plugin."""
+    async def _together(self, checks: Sequence[Check], rig: Rig, room: asyncio.Semaphore, lacking: str = "") -> None:
+        """One after the other on one plugin; without it, those that need it are skipped with that reason."""
         async with room:
             for check in checks:
-                await self._one_shared(check, rig, is_ready=is_ready)
+                if check.stage is Stage.RESTARTS and not lacking and not await rig.ensure_ready():
+                    lacking = LOST
+                    self._tell(f"the plugin was lost in a check, and did not come back: {_last_words(rig)}")
+                await self._one_shared(check, rig, lacking)
             self._resources = tuple(sorted({*self._resources, *rig.resources}))
 
-    async def _one_shared(self, check: Check, rig: Rig, *, is_ready: bool) -> None:
+    async def _one_shared(self, check: Check, rig: Rig, lacking: str) -> None:
         if self._is_over:
             return
         notes: tuple[str, ...] = ()
         if not check.needs_ready:
             pass
-        elif not is_ready:
-            self._finish(Outcome(check, Status.SKIPPED, reason=NEVER_READY))
+        elif lacking:
+            self._finish(Outcome(check, Status.SKIPPED, reason=lacking))
             return
         elif not await rig.ensure_ready():
             reason = f"the plugin was lost in an earlier check and did not come back: {_last_words(rig)}"
@@ -223,6 +232,17 @@ class Suite:
             rig.was_lost = False
             notes = ("the plugin was lost in the check before, and is ready again",)
         await self._make(check, rig, notes)
+
+    def _given_up(self, checks: Sequence[Check]) -> Sequence[Check]:
+        """A plugin that never calls Register would not do so for these, and each would wait for it anew; those to be made.
+
+        One may have no hardware here, and do well not to register: the checks that take it away are made.
+        """
+        made = [each for each in checks if "no-hardware" in each.hooks]
+        for check in () if self._is_over else checks:
+            if check not in made:
+                self._finish(Outcome(check, Status.SKIPPED, reason=NEVER_REGISTERED))
+        return made
 
     async def _apart(self, checks: Sequence[Check], room: asyncio.Semaphore) -> None:
         """Each on a rig of its own, as many at once as there is room."""
@@ -303,9 +323,18 @@ def _tested(config: SuiteConfig) -> str:
 _NOBODY = About("", "", "", (), 0, Mode.DEFAULT.value, 0.0)
 
 
+def _socket(rig: Rig) -> Path:
+    """Where a plugin calls Register."""
+    return rig.root.registration_socket
+
+
 def _last_words(rig: Rig) -> str:
     """What a plugin said last, and how it ended."""
     plugin = rig.plugin
-    end = f"it ended with {plugin.exit_code}" if plugin.has_ended else "it runs"
-    said = [line.text for line in list(plugin.lines)[-3:]]
-    return f"{end}; its last words: {' / '.join(said)}" if said else f"{end}, and said nothing"
+    if rig.config.attach is not None and not rig.seen.registrations:
+        return f"nobody registered at {_socket(rig)}"
+    if rig.config.attach is not None:
+        return "it is gone" if plugin.has_ended else "it runs"
+    end = f"it {ending(plugin.exit_code)}" if plugin.has_ended else "it runs"
+    said = last_words(plugin)
+    return f"{end}; its last words: {said}" if said else f"{end}, and said nothing"

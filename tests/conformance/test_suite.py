@@ -16,10 +16,26 @@ from kubelet_sim.conformance.config import Mode
 from kubelet_sim.conformance.suite import Suite
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
-from tests.conformance.trial import example, only, told
+from tests.conformance.trial import ROOT, example, only, told
 
 GOOD = evolve(example("env_gpu", "--gpus", "2"), jobs=1)
 pytestmark = pytest.mark.timeout(120)
+BY_HAND = """
+import sys, threading
+from pathlib import Path
+from plugins_examples.faulty.conduct import Conduct
+from plugins_examples.faulty.faults import FAULTS
+from plugins_examples.faulty.plugin import run
+conduct = Conduct(None, Path(sys.argv[1]))
+{}
+run(conduct, conduct.folder, threading.Event())
+"""
+LATE = BY_HAND.format(
+    "FAULTS['registers-before-serving'].apply(conduct); conduct.register_timeout_s = 2.0; conduct.retry_pause_s = 9"
+)
+TIMED = BY_HAND.format(
+    "import time; name = f'dp.{int(time.time())}'; conduct.socket_path = lambda folder, resource: folder / name"
+)
 
 
 def made(check_id: str, body: Run, stage: Stage = Stage.SHARED, limit_s: float = 20.0) -> Check:
@@ -104,6 +120,55 @@ def test_a_command_that_is_not_there_could_not_run() -> None:
     assert statuses(report) == {"x-ok": Status.SKIPPED, "reg-happens": Status.FAILED}, told(report)
     assert report.outcomes[1].findings[0].evidence == {"exit_code": 127}
     assert "command not found" in report.notes[0]
+
+
+def test_a_plugin_that_ends_at_its_start_is_told_of_once_and_at_once() -> None:
+    """With its exit code and its last words; nothing else fails, breaks, or passes for want of something to look at."""
+    config = SuiteConfig(command=("sh", "-c", "echo no such flag: --foo; exit 3"), isolate=Isolation.NONE, seed=1)
+    report = only(evolve(config, is_beyond=True))
+    made_of_it = {each.check.id: each.status for each in report.outcomes if each.status is not Status.SKIPPED}
+    assert made_of_it == {"reg-happens": Status.FAILED}, told(report)
+    (finding,) = next(each.findings for each in report.outcomes if each.findings)
+    assert finding.text.startswith("the plugin ended with exit code 3, 0."), finding.text
+    assert finding.text.endswith("never called Register; its last words: no such flag: --foo"), finding.text
+    assert finding.evidence == {"exit_code": 3}
+    assert report.took_s < 10
+    killed = only(evolve(config, command=("sh", "-c", "kill -9 $$"), select=("reg-happens",)))
+    assert "the plugin was killed by SIGKILL" in killed.outcomes[0].findings[0].text
+
+
+def test_a_plugin_that_does_not_register_is_waited_for_once() -> None:
+    """Checks with an instance of their own would each wait for it anew."""
+    config = evolve(example("faulty", "--fault", "never-registers"), start_timeout_s=1.0)
+    report = only(evolve(config, select=("reg-happens", "sock-*", "reg-retry-backoff", "restart-during-startup")))
+    bad = {each.check.id: each.status for each in report.outcomes if each.status is not Status.SKIPPED}
+    assert bad == {"reg-happens": Status.FAILED}, told(report)
+    assert report.outcomes[0].findings[0].text == "no Register call came within 1 s"
+    alone = only(evolve(config, command=("sh", "-c", "exit 3"), select=("sock-no-leak-on-failed-register",)))
+    assert [each.status for each in alone.outcomes] == [Status.SKIPPED], told(alone)
+
+
+def test_who_does_not_serve_yet_has_no_wrong_endpoint() -> None:
+    """That the socket is missing then is no second fault; one that is elsewhere is told of where it is, and by one check."""
+    chosen = ("reg-serve-before-register", "reg-endpoint-basename", "reg-listening-when-registered")
+    config = evolve(GOOD, select=chosen, start_timeout_s=1.0)
+    late = only(evolve(config, command=(sys.executable, "-c", LATE, "{dir}")))
+    assert statuses(late)["reg-serve-before-register"] is Status.FAILED, told(late)
+    endpoint = next(each for each in late.outcomes if each.check.id == "reg-endpoint-basename")
+    assert (endpoint.status, endpoint.findings) == (Status.SKIPPED, ()), told(late)
+    assert "see reg-serve-before-register" in endpoint.reason
+    elsewhere = only(evolve(config, command=example("faulty", "--fault", "serves-elsewhere").command, cwd=ROOT))
+    bad = {each.check.id: each for each in elsewhere.outcomes if each.status is not Status.SKIPPED}
+    assert list(bad) == ["reg-endpoint-basename"], told(elsewhere)
+    (finding,) = bad["reg-endpoint-basename"].findings
+    assert "names no socket: there is no such file; the plugin listens on /" in finding.text
+
+
+def test_a_second_instance_is_not_started_in_the_same_second() -> None:
+    """Socket names that are times in seconds differ, as they do on any node."""
+    config = evolve(GOOD, command=(sys.executable, "-c", TIMED, "{dir}"), select=("takeover-unique-socket",), cwd=ROOT)
+    report = only(config)
+    assert [each.status for each in report.outcomes] == [Status.PASSED], told(report)
 
 
 def test_nothing_of_a_plugin_is_left_behind(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.last_words import ending, last_words
+from kubelet_sim.conformance.probe import Probe
 from kubelet_sim.conformance.watching import Registered
 from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
 from kubelet_sim.node.os_errors import os_error_text
@@ -26,10 +28,27 @@ GROUP = Group.REGISTRATION
 
 
 def calls(bench: Bench) -> list[Registered]:
-    """The Register calls so far. A plugin that only the plugin watcher found has none: the check is skipped."""
+    """The Register calls so far. The check is skipped without any, as with a plugin that only the plugin watcher found."""
     found = [each for each in bench.seen.registrations if not each.is_watched]
     if not found and bench.seen.registrations:
         bench.skip("the plugin registers through the plugin watcher and never calls Register")
+    if not found:
+        bench.skip("no Register call came: see reg-happens")
+    return found
+
+
+async def _probes(bench: Bench) -> tuple[Probe, ...]:
+    """What came of the dials during the first Register calls, when they are over: that may be later than the start's time."""
+    await bench.holds(lambda: all(each.is_over for each in bench.probes), DIAL_TIMEOUT_S + 1)
+    return bench.probes
+
+
+async def _where_it_said(bench: Bench) -> list[Probe]:
+    """Those of `_probes` that were not made at the wrong place; the check is skipped without any."""
+    probes = await _probes(bench)
+    found = [each for each in probes if not each.listens_at]
+    if probes and not found:
+        bench.skip("the plugin serves, but not where it said: see reg-endpoint-basename")
     return found
 
 
@@ -55,7 +74,7 @@ async def happens(bench: Bench) -> None:
                 f"{resource} was expected and never registered", resource=resource, registered=[*bench.seen.resources]
             )
     if not bench.seen.registrations:
-        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s", **_end(bench))
+        _never_came(bench)
         return
     first = bench.seen.registrations[0]
     if started_s is not None and (took_s := first.at_s - started_s) > SLOW_S:
@@ -63,8 +82,20 @@ async def happens(bench: Bench) -> None:
         bench.find(Level.ERROR if took_s > HAPPENS_WITHIN_S else Level.INFO, text, took_s=round(took_s, 3))
 
 
-def _end(bench: Bench) -> dict[str, int]:
-    return {"exit_code": bench.plugin.exit_code} if bench.plugin.exit_code is not None else {}
+def _never_came(bench: Bench) -> None:
+    """A plugin that ended has not been waited for: its end is what there is to tell."""
+    plugin = bench.plugin
+    if not plugin.has_ended:
+        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s")
+        return
+    after = ""
+    if plugin.started_at_s is not None and plugin.ended_at_s is not None:
+        after = f", {plugin.ended_at_s - plugin.started_at_s:.1f} s after its start,"
+    words = last_words(plugin)
+    said = f"; its last words: {words}" if words else ", and said nothing"
+    bench.error(
+        f"the plugin {ending(plugin.exit_code)}{after} and never called Register{said}", exit_code=plugin.exit_code
+    )
 
 
 @check(
@@ -85,9 +116,7 @@ async def serve_before_register(bench: Bench) -> None:
     """A dial during Register connects, and the options are answered."""
     calls(bench)
     level = Level.ERROR if bench.profile.register_waits_for_plugin else Level.WARNING
-    if not bench.probes:
-        bench.skip("no Register call came: see reg-happens")
-    for probe in bench.probes:
+    for probe in await _where_it_said(bench):
         where = {"resource": str(probe.resource), "waited_s": round(probe.waited_s, 3), "gave_up": probe.was_left}
         if probe.connected_after_s is None:
             how = "the plugin gave its call up" if probe.was_left else "then the dial was given up"
@@ -115,7 +144,7 @@ async def serve_before_register(bench: Bench) -> None:
 async def listening(bench: Bench) -> None:
     """Somebody listens at once, or within 100 ms."""
     calls(bench)
-    for probe in bench.probes:
+    for probe in await _where_it_said(bench):
         after_s = probe.connected_after_s
         if not probe.accepted_at_once and (after_s is None or after_s > LISTENS_WITHIN_S):
             came = "and nobody came" if after_s is None else f"and somebody served {after_s:.1f} s later"
@@ -162,7 +191,9 @@ async def version(bench: Bench) -> None:
     is_quick=True,
 )
 async def endpoint_basename(bench: Bench) -> None:
-    """A file name, and a socket of that name."""
+    """A file name, and a socket of that name. A plugin that does not serve yet has none anywhere: that is another check's."""
+    unserved: list[str] = []
+    probes = {each.resource: each for each in await _probes(bench)}
     for call in calls(bench):
         name, resource = call.registration.socket_name, str(call.resource)
         if not name:
@@ -175,7 +206,16 @@ async def endpoint_basename(bench: Bench) -> None:
         if last.is_watched or not name or "/" in name or ".." in name:
             continue
         if why := _no_socket(Path(last.socket_path)):
-            bench.error(f"{resource}: the endpoint {name!r} names no socket: {why}", resource=resource, endpoint=name)
+            probe = probes.get(last.resource)
+            if probe is not None and probe.connected_after_s is None and not probe.listens_at:
+                unserved.append(str(resource))
+                continue
+            elsewhere = probe.listens_at if probe is not None else ()
+            where = f"; the plugin listens on {', '.join(elsewhere)}" if elsewhere else ""
+            text = f"{resource}: the endpoint {name!r} names no socket: {why}{where}"
+            bench.error(text, resource=resource, endpoint=name, **({"listens_at": [*elsewhere]} if elsewhere else {}))
+    if unserved and not bench.findings:
+        bench.skip(f"nobody had served {', '.join(unserved)} when it was registered: see reg-serve-before-register")
 
 
 def _no_socket(path: Path) -> str:
@@ -219,7 +259,7 @@ async def _first_call(bench: Bench) -> None:
     if not await bench.holds(lambda: bench.seen.registrations or bench.plugin.has_ended, HAPPENS_WITHIN_S):
         bench.skip("no Register call came: see reg-happens")
     if not bench.seen.registrations:
-        bench.skip(f"the plugin ended with {bench.plugin.exit_code} before it called Register")
+        bench.skip(f"the plugin {ending(bench.plugin.exit_code)} before it called Register: see reg-happens")
     calls(bench)
 
 
@@ -312,8 +352,9 @@ async def retry_when_no_kubelet(bench: Bench) -> None:
 )
 async def deadline_sane(bench: Bench) -> None:
     """Ten seconds, less what the way takes."""
+    known = calls(bench)
     for resource in bench.seen.resources:
-        of_resource = [each for each in calls(bench) if each.resource == resource]
+        of_resource = [each for each in known if each.resource == resource]
         shortest = min((c.deadline_s for c in of_resource if c.deadline_s is not None), default=None)
         if shortest is not None and shortest < DEADLINE_S - ON_THE_WAY_S:
             text = f"{resource}: Register had {shortest:.1f} s left when it arrived, less than {DEADLINE_S:g} s"

@@ -37,7 +37,7 @@ BACK_TO_NORMAL_WITHIN_S = 10.0
 )
 async def two_streams(bench: Bench) -> None:
     """The kubelet's and ours."""
-    await bench.start()
+    await bench.start_or_skip()
     first = await bench.list_of()
     resource = str(first.resource)
     async with bench.connection(resource) as plugin:
@@ -78,7 +78,7 @@ async def two_streams(bench: Bench) -> None:
 )
 async def exits_on_cancel(bench: Bench) -> None:
     """Counts are back, a change arrives."""
-    await bench.start()
+    await bench.start_or_skip()
     resource = str((await bench.list_of()).resource)
     before = counts(bench.plugin.pid)
     for _ in range(CANCELLED_STREAMS):

@@ -47,6 +47,13 @@ def path_as_endpoint(conduct: Conduct) -> None:
     conduct.request = request
 
 
+@fault("serves-elsewhere", "reg-endpoint-basename")
+def serves_elsewhere(conduct: Conduct) -> None:
+    """Its socket is in the directory above the one of kubelet.sock."""
+    good = conduct.socket_path
+    conduct.socket_path = lambda folder, resource: good(folder.parent, resource)
+
+
 @fault("swallows-refusal", "reg-error-surfaced")
 def swallows_refusal(conduct: Conduct) -> None:
     """It says nothing when it is refused, and tries again."""
