@@ -1,6 +1,7 @@
 """The plugin under test as a process of ours: started, asked to end, killed, listened to, and never left behind.
 
-Its command line is made of `node.isolation`. What it says is kept with times, as raw text: whoever shows it escapes it.
+Its command line is made of `node.isolation`. What it says is kept with times, as raw text without colours: whoever shows it
+escapes it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import signal
 import time
@@ -25,6 +27,8 @@ from kubelet_sim.node.process import LineSplitter
 _MARK = "KUBELET_SIM_INSTANCE"
 """A variable in the plugin's environment: what has it belongs to the instance, even a daemon that left its parents."""
 _KEPT_LINES = 5000
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+"""Some loggers send them whoever reads, and words of one message are apart with them between."""
 _PIECE = 64 * 1024
 _AGAIN_S = 0.02
 _GIVE_UP_S = 5.0
@@ -174,7 +178,8 @@ class PluginProcess:
 
     def _take(self, lines: Sequence[bytes]) -> None:
         now_s = time.monotonic()
-        self.lines.extend(Line(now_s, line.decode("utf-8", errors="backslashreplace")) for line in lines)
+        texts = (line.decode("utf-8", errors="backslashreplace") for line in lines)
+        self.lines.extend(Line(now_s, _COLOURS.sub("", text)) for text in texts)
         if lines:
             self._changed()
 

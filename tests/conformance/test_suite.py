@@ -171,6 +171,17 @@ def test_a_second_instance_is_not_started_in_the_same_second() -> None:
     assert [each.status for each in report.outcomes] == [Status.PASSED], told(report)
 
 
+def test_a_deadline_that_is_not_sent_may_be_there() -> None:
+    """That nothing came does not say that the plugin waits for ever: it is told of as what it is."""
+    script = BY_HAND.format("conduct.register_timeout_s = None")
+    report = only(
+        evolve(GOOD, command=(sys.executable, "-c", script, "{dir}"), select=("reg-deadline-sane",), cwd=ROOT)
+    )
+    (finding,) = report.outcomes[0].findings
+    assert finding.level is Level.INFO
+    assert "came without a deadline: unless the plugin has one that it does not send" in finding.text
+
+
 def test_nothing_of_a_plugin_is_left_behind(tmp_path: Path) -> None:
     """Neither what it has started nor a daemon that left its session."""
     script = "import os,sys,time; os.fork() or os.setsid() or os.fork(); open(sys.argv[1]+'/'+str(os.getpid()),'w'); time.sleep(60)"

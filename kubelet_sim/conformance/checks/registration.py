@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
@@ -287,22 +288,35 @@ async def retry_backoff(bench: Bench) -> None:
     times = Counter((int(each.at_s), each.resource) for each in refused.calls)
     if times and (most := max(times.values())) > HOT:
         bench.warning(f"up to {most} Register calls a second after a refusal, more than {HOT}", most_per_second=most)
-    await _comes(bench, "after Register was refused for a while")
+    await _comes(bench, "after Register was refused for a while", len(refused.calls))
 
 
-async def _comes(bench: Bench, when: str) -> None:
-    """Registered within a minute, or ended with an error."""
+async def _comes(bench: Bench, when: str, before: int) -> None:
+    """Registered within a minute, or ended with an error; `before`: how many Register calls do not count."""
     began_s = bench.began_s
     await bench.holds(lambda: bench.plugin.has_ended or bench.seen.streams, RETRIES_WITHIN_S)
     if bench.seen.streams and bench.seen.streams[-1].at_s >= began_s:
         return
     if not bench.plugin.has_ended:
-        count = len(bench.seen.registrations)
-        bench.error(f"{when}, the plugin runs on and did not register within {RETRIES_WITHIN_S:g} s", calls=count)
+        tries = bench.seen.registrations[before:]
+        bench.error(not_registered(when, tries), calls=len(tries))
     elif bench.plugin.exit_code:
         bench.note(f"the plugin ended with {bench.plugin.exit_code}, which its DaemonSet answers with a new start")
     else:
         bench.warning(f"{when}, the plugin ended with 0, as if all was well", exit_code=0)
+
+
+def not_registered(when: str, tries: Sequence[Registered]) -> str:
+    """That nobody tried, or that all tries failed, and whether the plugin's socket is to blame."""
+    end = f"within {RETRIES_WITHIN_S:g} s"
+    if not tries:
+        return f"{when}, the plugin runs on and did not call Register {end}"
+    times = f"{len(tries)} time{'s' if len(tries) > 1 else ''}"
+    text = f"{when}, the plugin runs on and called Register {times} {end}, in vain"
+    if _no_socket(Path(tries[-1].socket_path)):
+        swept = f": its socket {tries[-1].registration.socket_name!r} is not there; a kubelet that starts removes all sockets"
+        return text + swept
+    return text
 
 
 @check(
@@ -332,8 +346,9 @@ async def retry_when_no_kubelet(bench: Bench) -> None:
         bench.seen.streams.clear()
         await bench.start(settled=False)
         await bench.observe(WITHOUT_KUBELET_S, lambda: bench.plugin.has_ended)
+        before = len(bench.seen.registrations)
         await bench.node.start_kubelet()
-        await _comes(bench, when)
+        await _comes(bench, when, before)
         await bench.plugin.close()
 
 
@@ -360,7 +375,9 @@ async def deadline_sane(bench: Bench) -> None:
             text = f"{resource}: Register had {shortest:.1f} s left when it arrived, less than {DEADLINE_S:g} s"
             bench.warning(text, resource=str(resource), deadline_s=round(shortest, 3))
         elif any(each.deadline_s is None for each in of_resource):
-            bench.info(f"{resource}: Register has no deadline: a kubelet that hangs holds the plugin up for ever")
+            # gRPC libraries differ in whether they send a deadline that is the caller's own: tonic's `timeout` is not sent.
+            own = "unless the plugin has one that it does not send, a kubelet that hangs holds it up for ever"
+            bench.info(f"{resource}: Register came without a deadline: {own}")
 
 
 @check(

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.checks.registration import calls
 from kubelet_sim.model.life import Comeback
 from kubelet_sim.wire import unix_socket
 
@@ -94,6 +95,7 @@ async def reregister_fast(bench: Bench) -> None:
 )
 async def socket_recreated(bench: Bench) -> None:
     """A file, and somebody behind it."""
+    calls(bench)
     with bench.hold_register() as held:
         await bench.restart_kubelet()
         if not await bench.holds(lambda: held.calls or bench.plugin.has_ended, BACK_WITHIN_S) or not held.calls:
