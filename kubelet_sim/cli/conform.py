@@ -36,7 +36,7 @@ def _hook_options(command: Any) -> Any:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [CMD]...")
-@click.option("--attach", is_flag=True, help="Serve the directory of --root to a plugin that runs already.")
+@click.option("--attach", is_flag=True, help="Serve --root to a plugin that others start, or have started.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
 @click.option(
     "--cwd",
@@ -109,6 +109,9 @@ def conform(
     CMD starts the plugin. `{dir}` in it is the device-plugin directory and `{socket}` the kubelet's socket; a plugin that
     has /var/lib/kubelet compiled in finds the node there and needs neither. No cluster, no container engine and no hardware
     is needed, and nothing of this machine is touched.
+
+    With --attach a node is brought to the directory of --root, and the plugin is one that runs beside it, before or after: by
+    hand, by `kubelet-sim exec`, in a container. What needs a start of its own is skipped then.
 
     Options can stand in `[tool.kubelet-sim.conform]` of pyproject.toml or in `[conform]` of kubelet-sim.toml, by their long
     names; the command line goes before them. `kubelet-sim explain ID` tells of a check what it does, why, and how to

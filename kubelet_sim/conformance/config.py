@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from enum import Enum
@@ -28,6 +29,8 @@ class Mode(Enum):
     """Everything, for as long as the table of checks says."""
 
 
+_MOUNT = re.compile(r"\{(dir|socket)\}[^:,\s]*:/|\b(src|source)=\{(dir|socket)\}")
+"""What a container engine mounts: `-v {dir}:/var/lib/kubelet/device-plugins`, `--mount type=bind,source={dir},target=…`."""
 _WINDOWS_S = {Mode.DEFAULT: 5.0, Mode.QUICK: 1.0}
 
 
@@ -102,6 +105,12 @@ class SuiteConfig:
     def window_s(self, table_s: float) -> float:
         """How long something is waited for that should not happen, where the table of checks says `table_s`."""
         return min(_WINDOWS_S.get(self.mode, table_s), table_s)
+
+    @property
+    def tells_directory(self) -> bool:
+        """Whether the plugin itself is told where the kubelet's directory is, not only a container engine that mounts it."""
+        words = [*self.command, *self.env.values()]
+        return any(place in _MOUNT.sub("", each) for each in words for place in ("{dir}", "{socket}"))
 
     def check(self) -> None:
         """Raises `UsageError` for choices that do not go together."""

@@ -24,7 +24,7 @@ from kubelet_sim.conformance.listening import listening_paths
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.shuffled import Shuffled
 from kubelet_sim.conformance.watching import Seen
-from kubelet_sim.errors import TransportError
+from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.booting import plugin_calls
@@ -107,6 +107,13 @@ class Rig:
     async def __aenter__(self) -> Self:
         try:
             await self.node.start()
+        except UsageError as error:
+            await self._held.aclose()
+            if self.config.attach is None:
+                raise
+            # Somebody may mean the node of `kubelet-sim run`: its plugins come over when it is gone, as after a restart.
+            text = f"{error}. --attach serves that root with a node of its own; plugins that run there register with it"
+            raise UsageError(text) from error
         except BaseException:
             await self._held.aclose()
             raise

@@ -87,7 +87,8 @@ def _never_came(bench: Bench) -> None:
     """A plugin that ended has not been waited for: its end is what there is to tell."""
     plugin = bench.plugin
     if not plugin.has_ended:
-        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s")
+        where = "" if plugin.can_start else f" at {bench.directory / 'kubelet.sock'}"
+        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s{where}")
         return
     after = ""
     if plugin.started_at_s is not None and plugin.ended_at_s is not None:

@@ -305,7 +305,7 @@ async def _before_list(bench: Bench) -> float | None:
 )
 async def dir_recreated(bench: Bench) -> None:
     """Another directory of the same name."""
-    if not any("{dir}" in each or "{socket}" in each for each in bench.config.command):
+    if not bench.config.tells_directory:
         bench.skip("needs a plugin that is told its directory: a mount keeps the old one alive for it")
     since_s = await bench.restart_kubelet(Comeback(keeps_directory=False))
     await comes_back(bench, since_s, "after the directory was made anew", Level.WARNING)

@@ -86,3 +86,23 @@ def test_choices_that_cannot_be_are_refused(config: SuiteConfig) -> None:
     """Before anything is started."""
     with pytest.raises(UsageError):
         config.check()
+
+
+@pytest.mark.parametrize(
+    "command, env, tells",
+    [
+        (("plugin",), {}, False),
+        (("plugin", "--socket-dir", "{dir}"), {}, True),
+        (("plugin", "--kubelet=unix://{socket}"), {}, True),
+        (("plugin",), {"PLUGIN_SOCK_DIR": "{dir}/"}, True),
+        (("docker", "run", "-v", "{dir}:/var/lib/kubelet/device-plugins", "image"), {}, False),
+        (("docker", "run", "--mount", "type=bind,source={dir},target=/d", "image"), {}, False),
+        (("docker", "run", "-v={dir}:/d", "-v={dir}/../plugins_registry:/r:ro", "image"), {}, False),
+        (("docker", "run", "-v", "{dir}:{dir}", "image", "--socket-dir", "{dir}"), {}, True),
+    ],
+)
+def test_a_mount_of_a_container_tells_the_plugin_nothing(
+    command: tuple[str, ...], env: dict[str, str], tells: bool
+) -> None:
+    """What an engine mounts is not what the plugin is told."""
+    assert SuiteConfig(command=command, env=env).tells_directory is tells
