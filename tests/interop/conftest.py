@@ -5,6 +5,7 @@ Go keeps what it built by itself. Cargo does not, so its programs are kept in `~
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, namespaces_available
+from tests.interop.looking import RDMA_SHARES
 
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_S = 900
@@ -95,6 +97,35 @@ def mock_plugin(cargo: str) -> Path:
         return {"PROTOC": place.strip()}
 
     return _installed(cargo, "generic-device-plugin", "0.0.1", "mock", [], with_protoc)
+
+
+@pytest.fixture
+def rdma_machine(short_root: Path) -> Path:
+    """A machine without hardware, and the plugin's configuration: it looks for changes every second."""
+    for name in ("pci", "class", "dev"):
+        (short_root / name).mkdir()
+    names = "15b3  Mellanox Technologies\n\t1017  MT27800 Family\nC 02  Network controller\n\t00  Ethernet controller\n"
+    (short_root / "pci.ids").write_text(names, encoding="utf-8")
+    pool = {"resourceName": "hca", "rdmaHcaMax": RDMA_SHARES, "selectors": {"ifNames": ["lo"]}}
+    config = {"periodicUpdateInterval": 1, "configList": [pool]}
+    (short_root / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return short_root
+
+
+@pytest.fixture
+def rdma_card(rdma_machine: Path) -> Path:
+    """A network card in that machine; returns the file without which it can do no RDMA."""
+    slot = rdma_machine / "pci" / "0000:03:00.0"
+    (slot / "net" / "lo").mkdir(parents=True)
+    (slot / "infiniband" / "mlx5_0").mkdir(parents=True)
+    (slot / "modalias").write_text("pci:v000015B3d00001017sv000015B3sd00000020bc02sc00i00\n", encoding="utf-8")
+    (slot / "driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
+    for place in ("infiniband_mad/issm0", "infiniband_mad/umad0", "infiniband_verbs/uverbs0"):
+        (rdma_machine / "class" / place).mkdir(parents=True)
+        (rdma_machine / "class" / place / "ibdev").write_text("mlx5_0\n", encoding="utf-8")
+    (rdma_machine / "dev" / "infiniband").mkdir()
+    (rdma_machine / "dev" / "infiniband" / "rdma_cm").touch()
+    return rdma_machine / "class" / "infiniband_verbs" / "uverbs0" / "ibdev"
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ PATIENCE_S = 30.0
 """Longer than any plugin here takes to come back."""
 BUILD_LIMIT_S = 960
 """A test's limit when it may be the one that builds the plugin."""
+RDMA_SHARES = 3
+"""How many share the card that the plugin for RDMA devices finds."""
 Condition = Callable[[NodeSnapshot], bool]
 
 

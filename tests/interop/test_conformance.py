@@ -1,0 +1,122 @@
+"""The conformance suite on other people's plugins: it runs to the end, and finds what is known and nothing else.
+
+What is expected here was verified by hand, see docs/explanation/real-plugins.md. Left out are the checks that take a minute, as
+they wait for what these plugins do not do: restarts and lost streams are in the tests of each plugin.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubelet_sim.conformance import Isolation, Report, Status, SuiteConfig, run
+from kubelet_sim.conformance.reports.terminal import report_lines
+from kubelet_sim.node.isolation import LAUNCHER, namespaces_available
+from tests.interop.looking import BUILD_LIMIT_S
+
+TAKE_LONG = (
+    "restart-*",
+    "takeover-surge",
+    "name-stable",
+    "law-reconnect-after-stream-loss",
+    "reg-error-surfaced",
+    "reg-retry-*",
+    "sock-no-leak-on-failed-register",
+)
+MADE_UP = ("spec-host-path-exists", "spec-device-is-device")
+"""What looks at the host's device nodes: those of a machine that we made up are plain files, and nobody else's."""
+WHY_NOT = namespaces_available()
+pytestmark = [
+    pytest.mark.timeout(BUILD_LIMIT_S),
+    pytest.mark.skipif(WHY_NOT is not None, reason=f"no mount namespace on this machine: {WHY_NOT}"),
+]
+
+
+def found(command: tuple[str, ...], *skip: str, env: dict[str, str] | None = None) -> dict[str, str]:
+    """The checks that do not pass, and their statuses, after a run in which nothing broke."""
+    config = SuiteConfig(command, env=env or {}, isolate=Isolation.NAMESPACE, seed=1, skip=(*TAKE_LONG, *skip))
+    (report,) = run(config)
+    assert report.could_run
+    assert report.count(Status.BROKEN) == 0, told(report)
+    return {
+        each.check.id: each.status.value
+        for each in report.outcomes
+        if each.status not in (Status.PASSED, Status.SKIPPED)
+    }
+
+
+def told(report: Report) -> str:
+    """For an assertion's message."""
+    return "\n".join(report_lines(report))
+
+
+def seeing(program: Path, shown: dict[str, Path], *arguments: str) -> tuple[str, ...]:
+    """The command line of a program that sees directories of ours where its hardware would be."""
+    binds = [word for target, source in shown.items() for word in ("--bind", str(source), target)]
+    return (*LAUNCHER, *binds, "--", str(program), *arguments)
+
+
+def runs(program: Path) -> list[int]:
+    """The processes of a program."""
+    pids = []
+    for each in Path("/proc").iterdir():
+        try:
+            if each.name.isdecimal() and (each / "exe").samefile(program):
+                pids.append(int(each.name))
+        except OSError:
+            continue
+    return pids
+
+
+def test_the_sample_device_plugin(sample_device_plugin: Path) -> None:
+    """Nothing is wrong with it in what is tried here."""
+    try:
+        assert found((str(sample_device_plugin),)) == {}
+    finally:
+        for device in ("Dev-1", "Dev-2"):
+            Path("/tmp", device).unlink(missing_ok=True)
+    assert not runs(sample_device_plugin)
+
+
+def test_the_plugin_for_shared_rdma_devices(
+    rdma_shared_device_plugin: Path, rdma_machine: Path, rdma_card: Path
+) -> None:
+    """Any id is granted the whole card, and the socket's name is fixed."""
+    assert rdma_card.exists()
+    shown = {
+        "/sys/bus/pci/devices": rdma_machine / "pci",
+        "/sys/class": rdma_machine / "class",
+        "/dev": rdma_machine / "dev",
+    }
+    command = seeing(rdma_shared_device_plugin, shown, str(rdma_machine / "config.json"))
+    assert found(command, *MADE_UP, env={"PCIDB_PATH": str(rdma_machine / "pci.ids")}) == {
+        "alloc-unknown-id-no-crash": "warned",
+        "takeover-unique-socket": "warned",
+    }
+    assert not runs(rdma_shared_device_plugin)
+
+
+def test_the_example_of_k8s_device_plugin_lib(widget_plugin: Path) -> None:
+    """Its devices are made up, so their nodes are missing."""
+    assert found((str(widget_plugin),)) == {
+        "grpc-authority-tolerant": "warned",
+        "opt-register-matches-rpc": "warned",
+        "prestart-unknown-id": "warned",
+        "shutdown-socket-removed": "warned",
+        "spec-host-path-exists": "failed",
+    }
+    assert not runs(widget_plugin)
+
+
+def test_the_example_of_generic_device_plugin(mock_plugin: Path, short_root: Path) -> None:
+    """Any id is granted as a path below /dev."""
+    for name in ("mock0", "mock1", "null"):
+        (short_root / name).touch()
+    # Its second instance never registers beside the first, which that check gives a minute.
+    assert found(seeing(mock_plugin, {"/dev": short_root}), *MADE_UP, "takeover-unique-socket") == {
+        "alloc-unknown-id-no-crash": "warned",
+        "grpc-authority-tolerant": "warned",
+        "shutdown-socket-removed": "warned",
+    }
+    assert not runs(mock_plugin)
