@@ -4,8 +4,9 @@
     python tools/generate_checks_pages.py --check     exit 1 if they are not what would be written
     python tools/generate_checks_pages.py --record    run checks on faulty plugins first, and keep what they found
 
-The texts stand beside the checks. What a check finds on a plugin with a fault is kept in `recorded.json` beside the pages: it
-is only recorded for checks that it does not have yet, or for the ids given behind `--record`.
+The texts stand beside the checks. What a check finds on a plugin with its fault, and that it passes a good one, is kept in
+`recorded.json` beside the pages: it is recorded for checks that it does not have yet, or for the ids given behind `--record`.
+All of it takes eight minutes or more (remove the file for that); `--check` runs no plugin.
 """
 
 from __future__ import annotations
@@ -21,11 +22,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kubelet_sim.conformance import Check, SuiteConfig, run  # noqa: E402 - found by the line above, installed or not
+from kubelet_sim.conformance import Check  # noqa: E402 - found by the line above, installed or not
 from kubelet_sim.conformance.check import in_order  # noqa: E402
 from kubelet_sim.conformance.explaining import facts, sections  # noqa: E402
-from kubelet_sim.conformance.reports.telling import evidence_lines  # noqa: E402
-from kubelet_sim.foreign import escape_terminal  # noqa: E402
 from kubelet_sim.rules import RULES  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference" / "checks"
@@ -88,15 +87,26 @@ def _page(check: Check, faults: Mapping[str, tuple[str, str]], recorded: Mapping
 
 
 def _seen(check: Check, name: str, text: str, seen: Mapping[str, Any] | None) -> Iterator[str]:
-    command = f"kubelet-sim conform --select {check.id} -- python3 -m {FAULTY}"
-    yield from ("", "## See it fail, and pass", "", f"The faulty example plugin, `--fault {name}`: {text}", "")
-    yield from ("```console", f"$ {command} --fault {name}")
-    if seen is not None and seen["fault"] == name:
-        yield from seen["failing"]
-    yield f"$ {command}"
-    if seen is not None and seen["fault"] == name:
-        yield from seen["mended"]
-    yield "```"
+    yield from ("", "## See it fail, and pass", "", f"The faulty example plugin, `--fault {name}`: {text}")
+    if check.hooks:
+        options = ", ".join(f"`--{hook}`" for hook in check.hooks)
+        yield f"Its devices are files of a directory here (`--hardware`), and the commands given to {options} change those."
+    command = f"kubelet-sim conform{_options(check)} --select {check.id} -- python3 -m"
+    yield from ("", "```console", f"$ {command} {FAULTY} --fault {name}")
+    if seen is None or seen["fault"] != name:
+        yield from (f"$ {command} {FAULTY}", "```")
+        return
+    yield from seen["failing"]
+    if seen["passing"]:
+        yield from ("", f"$ {command} {seen['good']}", *seen["passing"])
+    yield from ("```", "", "Measured times are rounded, and names of temporary places replaced.")
+    if not seen["passing"]:
+        yield "No example plugin does what this check looks at without the fault, so there is no pass to show."
+
+
+def _options(check: Check) -> str:
+    hooks = "".join(f" --{hook} CMD" for hook in check.hooks)
+    return f"{' --beyond' if check.is_beyond else ''}{hooks}"
 
 
 def _cell(text: str) -> str:
@@ -104,30 +114,16 @@ def _cell(text: str) -> str:
 
 
 def record(ids: Sequence[str]) -> None:
-    """Run the checks named, or those of which nothing is recorded, on the plugin with the fault and on the one without."""
+    """Run the checks named, or those of which nothing is recorded, on the plugin with the fault and on good ones."""
+    from tools import check_excerpts
+
     recorded = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
-    known = {check.id for check in in_order()}
-    for id_, (name, _) in faults_by_check().items():
-        if id_ not in known or (id_ not in ids if ids else recorded.get(id_, {}).get("fault") == name):
-            continue
-        failing = _lines(id_, "--fault", name)
-        if not failing[0].startswith(("error", "warning", "info")):
-            print(f"{id_}: nothing found with --fault {name}: {failing[0]}", file=sys.stderr)
-            continue
-        recorded[id_] = {"fault": name, "failing": failing, "mended": _lines(id_)}
-        RECORDED.write_text(json.dumps(dict(sorted(recorded.items())), indent=1) + "\n", encoding="utf-8")
-
-
-def _lines(id_: str, *options: str) -> list[str]:
-    command = (sys.executable, "-m", FAULTY, "--socket-dir", "{dir}", *options)
-    (report,) = run(SuiteConfig(command=command, select=(id_,), cwd=ROOT, seed=1, is_beyond=True))
-    (outcome,) = report.outcomes
-    lines = [f"{outcome.status.value}{f': {outcome.reason}' if outcome.reason else ''}"]
-    if outcome.findings:
-        lines = []
-    for finding in outcome.findings:
-        lines += [f"{finding.level.value}: {finding.text}", *(f"  {line}" for line in evidence_lines(finding))]
-    return [escape_terminal(line) for line in lines]
+    faults = faults_by_check()
+    known = {check.id for check in in_order()} & set(faults)
+    kept = {id_: seen for id_, seen in recorded.items() if id_ in known and seen["fault"] == faults[id_][0]}
+    kept |= check_excerpts.record([id_ for id_ in sorted(known) if (id_ in ids if ids else id_ not in kept)])
+    text = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False)
+    RECORDED.write_text(text + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
