@@ -6,11 +6,12 @@ they wait for what these plugins do not do: restarts and lost streams are in the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kubelet_sim.conformance import Isolation, Report, Status, SuiteConfig, run
+from kubelet_sim.conformance import Isolation, Mode, Progress, Report, Status, SuiteConfig, run
 from kubelet_sim.conformance.reports.terminal import report_lines
 from kubelet_sim.node.isolation import LAUNCHER, namespaces_available
 from tests.interop.looking import BUILD_LIMIT_S
@@ -77,6 +78,28 @@ def test_the_sample_device_plugin(sample_device_plugin: Path) -> None:
         for device in ("Dev-1", "Dev-2"):
             Path("/tmp", device).unlink(missing_ok=True)
     assert not runs(sample_device_plugin)
+
+
+def test_the_sample_device_plugin_attached_to(
+    sample_device_plugin: Path, start_isolated: Callable[..., object], short_root: Path
+) -> None:
+    """Somebody else starts it where a node of the suite waits; it gives up without a kubelet, so that comes first."""
+    notes: list[str] = []
+
+    def tell(progress: Progress) -> None:
+        if progress.text and not notes:
+            start_isolated(sample_device_plugin, short_root / "device-plugins")
+        notes.extend([progress.text] if progress.text else [])
+
+    try:
+        (report,) = run(SuiteConfig(attach=short_root, mode=Mode.QUICK, seed=1), tell)
+    finally:
+        for device in ("Dev-1", "Dev-2"):
+            Path("/tmp", device).unlink(missing_ok=True)
+    assert notes == [f"waiting up to 30 s for a plugin that registers at {short_root}/device-plugins/kubelet.sock"]
+    assert report.about.resources == ("example.com/resource",)
+    assert {each.status for each in report.outcomes} == {Status.PASSED, Status.SKIPPED}, told(report)
+    assert runs(sample_device_plugin), "what was attached to goes on"
 
 
 def test_the_plugin_for_shared_rdma_devices(
