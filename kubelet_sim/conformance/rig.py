@@ -193,10 +193,13 @@ class Rig:
         self.was_lost = True
         if not self.plugin.has_ended and await self.settled(self.config.start_timeout_s):
             return True
-        if not self.plugin.can_start:
+        if self.plugin.can_start:
+            await self.plugin.close()
+            return await self.start_plugin()
+        if self.plugin.has_ended:
             return False
-        await self.plugin.close()
-        return await self.start_plugin()
+        await self.node.restart()  # the one thing that may bring it back without its start
+        return await self.settled(self.config.start_timeout_s)
 
     async def recovered(self, since_s: float, within_s: float) -> Recovery:
         """Wait until every resource has registered and listed again since that moment.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 
@@ -181,6 +182,26 @@ def test_a_deadline_that_is_not_sent_may_be_there() -> None:
     (finding,) = report.outcomes[0].findings
     assert finding.level is Level.INFO
     assert "came without a deadline: unless the plugin has one that it does not send" in finding.text
+
+
+def test_an_attached_plugin_that_is_lost_gets_a_restart_of_the_kubelet(short_root: Path) -> None:
+    """It cannot be started again; where that brings it back the further checks are made, else they say that it was lost."""
+    (short_root / "device-plugins").mkdir()
+    chosen = ("law-reconnect-after-stream-loss", "restart-quick")
+    config = SuiteConfig(attach=short_root, seed=1, select=chosen, patience=0.05, start_timeout_s=5.0)
+
+    def attached(fault: str) -> Report:
+        command = [sys.executable, "-m", "plugins_examples.faulty", "--socket-dir", str(short_root / "device-plugins")]
+        with subprocess.Popen([*command, "--fault", fault], cwd=ROOT, stderr=subprocess.DEVNULL) as plugin:
+            try:
+                return only(config)
+            finally:
+                plugin.terminate()
+
+    report = attached("stays-cut-off")
+    expected = {"law-reconnect-after-stream-loss": Status.WARNED, "restart-quick": Status.PASSED}
+    assert statuses(report) == expected, told(report)
+    assert not any("never got ready" in note for note in report.notes)
 
 
 def test_nothing_of_a_plugin_is_left_behind(tmp_path: Path) -> None:
