@@ -225,7 +225,7 @@ class Bench:
             window = await self._rig.fresh_window(length_s)
         else:
             begin_s = time.monotonic()
-            await self.holds(broken, length_s)
+            await self._rig.bell.first(broken, length_s)  # in full: this is no time for something to happen
             window = Window(begin_s, time.monotonic(), None)
         self.note(f"observed {window.length_s:.0f} s")
         return window

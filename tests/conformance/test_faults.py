@@ -109,9 +109,15 @@ def test_a_root_without_its_rights_is_refused_like_anybody() -> None:
 
 
 def test_a_directory_that_is_compiled_in_is_told() -> None:
-    """There is no word of the directory in the command line."""
-    config = evolve(example("faulty"), command=("sleep", "60"), start_timeout_s=0.5, select=("sock-dir-configurable",))
+    """What a container's engine mounts is no word of the directory to the plugin; one that never registers has found none."""
+    script = (
+        "import sys, plugins_examples.faulty.__main__ as it; it.main(['--socket-dir', sys.argv[1].partition(':')[0]])"
+    )
+    mounted = (sys.executable, "-c", script, "{dir}:/var/lib/kubelet/device-plugins")
+    config = evolve(example("faulty"), command=mounted, select=("sock-dir-configurable",))
     assert [each.level for each in only(config).outcomes[0].findings] == [Level.INFO]
+    idle = only(evolve(config, command=("sleep", "60"), start_timeout_s=0.5))
+    assert [each.status for each in idle.outcomes] == [Status.SKIPPED]
 
 
 def test_a_plugin_without_fault_passes_everything() -> None:
