@@ -76,7 +76,7 @@ def call(
     Examples: kubelet-sim call device-plugins/my.sock Allocate --ids a,b
               kubelet-sim call device-plugins/my.sock ListAndWatch --watch --timeout 0
     """  # noqa: D301
-    from kubelet_sim.cli.interruptible import run_interruptible
+    from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.wire import calling
 
     if method is None:

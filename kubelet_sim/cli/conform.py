@@ -149,9 +149,9 @@ def conform(
 
 
 def _run(config: SuiteConfig, wanted: Sequence[Target], *, verbose: bool) -> Sequence[Report]:
-    from kubelet_sim.cli.interruptible import run_interruptible
     from kubelet_sim.conformance.reports.terminal import progress_line
     from kubelet_sim.conformance.suite import conform as test
+    from kubelet_sim.node.interruptible import run_interruptible
 
     with Audience(wanted) as audience:
 

@@ -95,7 +95,7 @@ def _socket_path(socket: Path | None, root: Path | None) -> Path:
 
 def _asked(path: Path, ask: Callable[[PodResourcesClient], Awaitable[T]]) -> T:
     """What came. Raises `Finding` for a call that the kubelet refused."""
-    from kubelet_sim.cli.interruptible import run_interruptible
+    from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 
     async def work() -> T:

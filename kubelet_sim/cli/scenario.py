@@ -88,7 +88,7 @@ def check(  # noqa: PLR0913 - one for each option
     Example: kubelet-sim scenario check stories.yaml -j 4
     """  # noqa: D301
     from kubelet_sim.cli.group import EXIT_FINDINGS
-    from kubelet_sim.cli.interruptible import run_interruptible
+    from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.checking import check as play_all
 
     stories = _stories(files, allows_outside=allow_outside)
@@ -177,8 +177,8 @@ def record(
     \b
     Example: kubelet-sim scenario record stories.yaml
     """  # noqa: D301
-    from kubelet_sim.cli.interruptible import run_interruptible
     from kubelet_sim.cli.pods import read_text
+    from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario import recorder
 
     before = read_text(file)

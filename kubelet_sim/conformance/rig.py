@@ -34,6 +34,7 @@ from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin_process import Launch, PluginProcess
 from kubelet_sim.profiles import Profile
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder
 
 Plugin = PluginProcess | AttachedPlugin
@@ -122,7 +123,7 @@ class Rig:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._held.aclose()
+        await to_its_end(self._held.aclose())
 
     def twin(self) -> Rig:
         """Another one like it, in a folder of its own."""

@@ -14,6 +14,7 @@ from kubelet_sim.errors import TransportError
 from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import document
+from kubelet_sim.node.interruptible import run_interruptible
 from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.player import PlayedStep, play_step, stage_of
 from kubelet_sim.scenario.stage import Stage
@@ -46,7 +47,7 @@ class Failure:
 
 def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math.inf) -> Failure | None:
     """Play a story in a loop of its own; call it in the main thread. `None`: everything was right, or the time was over."""
-    return asyncio.run(_run(document, config, at_most_s))
+    return run_interruptible(_run(document, config, at_most_s))
 
 
 async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float) -> Failure | None:
@@ -109,7 +110,7 @@ def first_look(config: FuzzConfig) -> Mapping[str, int]:
 
     Raises `TransportError` if it registers nothing, or not all that it should, or ends.
     """
-    return asyncio.run(_first_look(config))
+    return run_interruptible(_first_look(config))
 
 
 async def _first_look(config: FuzzConfig) -> Mapping[str, int]:

@@ -35,6 +35,7 @@ from kubelet_sim.node.root import Root
 from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.surroundings import Surroundings, Timers
 from kubelet_sim.transcript import Transcript
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.registry_client import GrpcRegistryCalls
 
@@ -99,7 +100,7 @@ class Node(NodePods):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.stop()
+        await to_its_end(self.stop())
 
     # --- the life of the node
 

@@ -32,6 +32,7 @@ from kubelet_sim.scenario.stage import Stage
 from kubelet_sim.scenario.watching import WatchedCalls
 from kubelet_sim.scenario.whole_node import WholeNode
 from kubelet_sim.transcript import Record
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder
 
 
@@ -195,8 +196,9 @@ async def stage_of(
     )
     calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called, observed)
     node = Node(config, clock=clock, calls=calls, order=order)
-    async with contextlib.AsyncExitStack() as at_the_end:
-        at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
+    at_the_end = contextlib.AsyncExitStack()
+    at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
+    try:
         at_the_end.enter_context(recorded(node, transcript))
         try:
             await at_the_end.enter_async_context(node)
@@ -205,3 +207,5 @@ async def stage_of(
         stage = (WholeNode if story.node.runs_containers else Stage)(story, node, bell, observed)
         at_the_end.push_async_callback(stage.close)
         yield stage, order
+    finally:
+        await to_its_end(at_the_end.aclose())

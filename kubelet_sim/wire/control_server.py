@@ -24,6 +24,7 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.transcript.about import records_about
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire import control_messages, noise, unix_socket
 from kubelet_sim.wire.control_door import ControlDoor
 from kubelet_sim.wire.library import grpc
@@ -133,7 +134,7 @@ class ControlServer:
             self._inner.unlink(missing_ok=True)  # of a node that was killed
             self._file = unix_socket.bound(self._inner, server.add_insecure_port)
             os.chmod(self._inner, _MODE)  # noqa: PTH101 - a link would be followed either way, and there is none
-            await server.start()
+            await to_its_end(server.start())
             await self._door.open()
         except (OSError, RuntimeError) as error:
             await self.stop()

@@ -17,6 +17,7 @@ from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire import messages, registry_messages, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import status_code
@@ -92,10 +93,13 @@ class PluginServer:
         try:
             self._file = unix_socket.bound(path, server.add_insecure_port)
             self._server = server
-            await server.start()
+            await to_its_end(server.start())
         except (OSError, RuntimeError) as error:
             await self.stop()
             raise TransportError(f"a plugin cannot listen on {path}: {error}") from error
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self, *, leave_socket: bool = False) -> None:
         """Cut every call and connection at once, as the death of the process does.

@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.profiles import Offer, Profile
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire import noise, unix_socket
 from kubelet_sim.wire import pod_resources_messages as messages
 from kubelet_sim.wire.decoding import parse
@@ -123,7 +124,7 @@ class PodResourcesServer:
         server.add_generic_rpc_handlers([self._methods])
         try:
             self._file = unix_socket.bound(hidden, server.add_insecure_port)
-            await server.start()
+            await to_its_end(server.start())
             self._file.rename(path)
         except (OSError, RuntimeError) as error:
             await self.stop(leave_socket=False)

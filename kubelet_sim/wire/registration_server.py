@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
+from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
@@ -90,7 +91,7 @@ class GrpcRegistrationServer:
 
         try:
             self._file = unix_socket.bound(first_path, bind)
-            await server.start()
+            await to_its_end(server.start())
             if first_path != path:
                 self._file.rename(path)
         except (OSError, RuntimeError) as error:

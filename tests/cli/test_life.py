@@ -262,7 +262,9 @@ def test_metrics_are_where_the_greeting_says(root: Path) -> None:
     Rules: DM-161
     """
     with node(root, "--http", "0", "--plain"):
-        (url,) = re.findall(r"http://127\.0\.0\.1:[0-9]+/metrics", (root.parent / "log").read_text())
+        log = root.parent / "log"
+        until(lambda: "/metrics" in log.read_text())
+        (url,) = re.findall(r"http://127\.0\.0\.1:[0-9]+/metrics", log.read_text())
         with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - the url is http
             assert b"kubelet_topology_manager_admission_requests_total 0.0\n" in answer.read()
         port = url.removesuffix("/metrics").rpartition(":")[2]

@@ -78,7 +78,8 @@ def test_the_example_plugins(node: SyncNode) -> None:
             example = by_resource[resource][0]
             if example.name == "two_resources":  # each resource has an answer of its own
                 variable = f"{resource.rpartition('/')[2].upper()}_IDS"
-                return ContainerSpec(envs=((variable, ",".join(ids)),))
+                nodes = tuple(DeviceNode(f"/dev/{each}", "/dev/null", "rw") for each in sorted(ids))
+                return ContainerSpec(envs=((variable, ",".join(ids)),), devices=nodes)
             return example.grants({resource: ids})
 
         survive(
