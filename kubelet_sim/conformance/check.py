@@ -45,12 +45,12 @@ class Need(Enum):
 
 
 class Stage(Enum):
-    """How a check uses the plugin. The suite plays them in this order."""
+    """How a check uses the plugin. The suite plays them side by side, or in this order if the plugin allows no second instance."""
 
     SHARED = "shared"
     """On the plugin that all such checks share: registered, idle. The check leaves it so."""
     RESTARTS = "restarts"
-    """On the same one, with restarts of the kubelet and lost streams. The plugin may have to be started again after it."""
+    """On another that all such checks share, with restarts of the kubelet and lost streams. It may have to be started again."""
     OWN = "own"
     """On an instance of its own, which the check starts, and may end."""
 

@@ -23,7 +23,7 @@ NEEDS = {
 }
 STAGES = {
     Stage.SHARED: "the plugin that most checks share",
-    Stage.RESTARTS: "the plugin that most checks share, while kubelets restart",
+    Stage.RESTARTS: "a plugin that all such checks share, while kubelets restart",
     Stage.OWN: "an instance of its own",
 }
 
