@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.leftovers import no_thread_is_left
 
 # A shell has its background jobs ignore the one, `nohup` the other, and what they start inherits that: here both are sent and
 # have to arrive.
@@ -24,14 +25,8 @@ pytest_plugins = ["kubelet_sim.pytest_plugin"]
 @pytest.fixture(autouse=True)
 def nothing_is_left_running() -> Iterator[None]:
     """Fail a test that leaves a thread of ours behind."""
-    before = set(threading.enumerate())
-    yield
-    left = [
-        thread.name
-        for thread in threading.enumerate()
-        if thread not in before and thread.name.startswith("kubelet-sim")
-    ]
-    assert not left, f"threads left: {left}"
+    with no_thread_is_left():
+        yield
 
 
 @pytest.fixture

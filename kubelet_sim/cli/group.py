@@ -15,7 +15,7 @@ import click
 from kubelet_sim.cli.text import escape_terminal
 from kubelet_sim.errors import KubeletSimError, UsageError
 
-EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
+EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 3, 130, 141
 _WRITING_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DEBUG = "kubelet_sim.debug"
 """The key of the context's `meta` under which it says whether tracebacks are wanted."""
@@ -56,8 +56,11 @@ class Commands(click.Group):
         """Run the command of the context; what it raises ends with the exit code of its kind."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
+        except BrokenPipeError:  # click's code would be that of findings
+            give_up_output()
+            ctx.exit(EXIT_UNREAD)
         except Exception as error:
             if _is_of_output(error):
                 raise

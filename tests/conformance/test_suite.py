@@ -153,7 +153,7 @@ def test_a_plugin_that_does_not_register_is_waited_for_once() -> None:
 def test_who_does_not_serve_yet_has_no_wrong_endpoint() -> None:
     """That the socket is missing then is no second fault; one that is elsewhere is told of where it is, and by one check."""
     chosen = ("reg-serve-before-register", "reg-endpoint-basename", "reg-listening-when-registered")
-    config = evolve(GOOD, select=chosen, start_timeout_s=1.0)
+    config = evolve(GOOD, select=chosen, start_timeout_s=6.0)
     late = only(evolve(config, command=(sys.executable, "-c", LATE, "{dir}")))
     assert statuses(late)["reg-serve-before-register"] is Status.FAILED, told(late)
     endpoint = next(each for each in late.outcomes if each.check.id == "reg-endpoint-basename")

@@ -23,6 +23,7 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.sync import SyncNode
 from plugins_examples.pb import api_pb2
 from tests.examples.fleet import EXAMPLES, PATIENCE_S, ROOT, Example, Fleet, healthy, pod, resource_view, start
+from tests.leftovers import no_thread_is_left
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 
@@ -39,6 +40,13 @@ def _running_fleet() -> Iterator[Fleet]:
             fleet.start(example)
         fleet.wait_until_listed()
         yield fleet
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """As for every test, but for all of them together: the node that they share may start a thread in any of them."""
+    with no_thread_is_left():
+        yield
 
 
 @pytest.fixture(scope="module")

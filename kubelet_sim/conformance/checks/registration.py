@@ -174,7 +174,8 @@ async def version(bench: Bench) -> None:
     """The version is the only one that there is."""
     for each, count in Counter(call.registration.version for call in calls(bench)).items():
         if each != API_VERSION:
-            bench.error(f"Register says version {each!r} ({count} times), not {API_VERSION!r}", version=each)
+            times = "" if count == 1 else f" ({count} times)"
+            bench.error(f"Register says version {each!r}{times}, not {API_VERSION!r}", version=each)
 
 
 @check(

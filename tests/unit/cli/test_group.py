@@ -93,3 +93,18 @@ def test_a_commands_own_code_is_kept(capsys: Capture) -> None:
         ctx.exit(7)
 
     assert end_of(Commands("program", commands={"seven": seven}), ["seven"], capsys) == (7, "")
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_finding(capsys: Capture) -> None:
+    """As the shell has it for whoever dies of a closed pipe: 141, and nothing is said of it."""
+
+    @click.group(cls=Commands)
+    def group() -> None:
+        """Some commands."""
+
+    @group.command()
+    def tell() -> None:
+        """Nobody listens any more."""
+        raise BrokenPipeError(32, "Broken pipe")
+
+    assert end_of(group, ["tell"], capsys) == (141, "")
