@@ -59,6 +59,14 @@ def faulty(folder: Path, *options: str) -> SuiteConfig:
     return evolve(config, hooks=hooks(folder), numa_nodes=(0, 1), most_devices=MOST_DEVICES)
 
 
+@contextmanager
+def hasty(name: str) -> Iterator[SuiteConfig]:
+    """The faulty plugin with that fault and all checks; a plugin that does not answer is given up soon."""
+    with hardware() as folder:
+        config = evolve(faulty(folder, "--fault", name), is_beyond=True, jobs=4, patience=0.2, start_timeout_s=12.0)
+        yield evolve(config, host_paths={"ghost": (str(folder / "ghost"),)}) if name == "ghost" else config
+
+
 def only(config: SuiteConfig) -> Report:
     """The report of a run against one kubelet."""
     (report,) = run(config)
