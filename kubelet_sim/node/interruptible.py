@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,8 +23,11 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         KeyboardInterrupt: a signal has ended it, whichever.
     """
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    caught: list[signal.Signals] = []
+    caught: list[int] = []
+
+    def note(number: int, _frame: object = None) -> None:
+        """While the loop is made and closed, which nothing may break off."""
+        caught.append(number)
 
     async def main() -> T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -34,18 +38,38 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
             loop.remove_signal_handler(number)
             task.cancel()
 
-        for number in SIGNALS:
-            if before[number] is not signal.SIG_IGN:
-                loop.add_signal_handler(number, end, number)
-        return await work
+        for number in heard:
+            loop.add_signal_handler(number, end, number)
+        if caught:
+            task.cancel()
+        try:
+            return await work
+        finally:
+            for number in heard:
+                loop.remove_signal_handler(number)
+                signal.signal(number, note)
 
+    with _handled_by(note) as heard:
+        try:
+            result = asyncio.run(main())
+        except asyncio.CancelledError:
+            if not caught:
+                raise
+            raise KeyboardInterrupt from None
+    if caught:
+        raise KeyboardInterrupt
+    return result
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, object], None]) -> Iterator[tuple[signal.Signals, ...]]:
+    """Have that handle each signal that is not ignored, and yield which they are; in the end it is as it was before."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    heard = tuple(number for number, each in before.items() if each is not None and each is not signal.SIG_IGN)
+    for number in heard:
+        signal.signal(number, handler)
     try:
-        return asyncio.run(main())
-    except asyncio.CancelledError:
-        if not caught:
-            raise
-        raise KeyboardInterrupt from None
+        yield heard
     finally:
-        for number, handler in before.items():
-            if handler is not None:  # else it was not set by Python
-                signal.signal(number, handler)
+        for number in heard:
+            signal.signal(number, before[number])

@@ -62,3 +62,21 @@ def test_work_that_is_cancelled_by_itself_is_no_interruption() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         run_interruptible(work())
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_the_loop_is_made_ends_the_work(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop is made and closed as always; then it is an interruption."""
+    make = asyncio.new_event_loop
+    began = []
+
+    def interrupted() -> asyncio.AbstractEventLoop:
+        signal.raise_signal(number)
+        loop = make()
+        began.append(loop)
+        return loop
+
+    monkeypatch.setattr("asyncio.events.new_event_loop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_interruptible(asyncio.Event().wait())
+    assert began[0].is_closed()
