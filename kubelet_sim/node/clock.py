@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from attrs import define
@@ -122,6 +122,14 @@ class ManualClock:
 
 def _nanoseconds(seconds: float) -> int:
     return round(seconds * _NS_PER_S)
+
+
+async def all_over(under_way: Callable[[], Mapping[asyncio.Task[Any], float]]) -> None:
+    """For `ManualClock.also_settle`: return when none of these tasks is under way whose end, in the loop's time, is to come."""
+    loop = asyncio.get_running_loop()
+    while waiting := {task: until_s for task, until_s in under_way().items() if until_s > loop.time()}:
+        await asyncio.wait(waiting, timeout=max(waiting.values()) - loop.time())
+        await settle()
 
 
 async def with_timeout(clock: Clock, awaitable: Awaitable[_T], seconds: float) -> _T:

@@ -40,7 +40,7 @@ from kubelet_sim.model.plugin import (
     PluginOptions,
 )
 from kubelet_sim.node.caller import Caller
-from kubelet_sim.node.clock import settle, with_timeout
+from kubelet_sim.node.clock import all_over, with_timeout
 from kubelet_sim.node.describe import answer_text, client_details, effect_text, fact_text
 from kubelet_sim.node.links import Link, socket_path
 from kubelet_sim.node.notices import Notices
@@ -151,14 +151,13 @@ class Driver:
 
     async def closed_streams_are_over(self) -> None:
         """A manual clock stands still meanwhile: that a stream of a closed connection ends takes no time on a node."""
-        loop = asyncio.get_running_loop()
-        while ending := {
-            stream: link.closed_at_s + CLOSING_S
-            for link in self.links.values()
-            if link.is_closed and (stream := link.stream) is not None and loop.time() < link.closed_at_s + CLOSING_S
-        }:
-            await asyncio.wait(ending, timeout=max(ending.values()) - loop.time())
-            await settle()
+        await all_over(
+            lambda: {
+                link.stream: link.closed_at_s + CLOSING_S
+                for link in self.links.values()
+                if link.is_closed and link.stream is not None
+            }
+        )
 
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""

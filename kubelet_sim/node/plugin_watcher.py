@@ -14,7 +14,7 @@ from attrs import asdict, evolve, frozen
 
 from kubelet_sim.errors import PluginNotValid, RegistrationRefused, RpcFailed, TransportError
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, GET_INFO_TIMEOUT_S, NOTIFY_TIMEOUT_S, PluginInfo
-from kubelet_sim.node.clock import ManualClock, settle, with_timeout
+from kubelet_sim.node.clock import ManualClock, all_over, with_timeout
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.ports import Clock, RegistryCalls, RegistryConnection
 from kubelet_sim.node.registry_files import RegistryFiles, Sightings, make_registry
@@ -262,10 +262,7 @@ class PluginWatcher:
 
     async def _operations_are_over(self) -> None:
         """Time stands still for as long as answers may come."""
-        loop = asyncio.get_running_loop()
-        while waiting := {task: until for task, until in self._operations.items() if until > loop.time()}:
-            await asyncio.wait(waiting, timeout=max(waiting.values()) - loop.time())
-            await settle()
+        await all_over(lambda: self._operations)
 
     def _say(self, subject: str, text: str, rules: str, rpc: Rpc | None = None, level: Level = Level.INFO) -> None:
         kind, ids = "node" if rpc is None else "rpc", tuple(rules.split())
