@@ -171,6 +171,7 @@ class Stage(Backstage, Views):
 
     async def _do_advance(self, seconds: float) -> None:
         await self._node.advance(seconds)
+        await self._caught_up()
 
     async def _do_capacity(self) -> Any:
         return looks.capacity(await self._node.status_round())

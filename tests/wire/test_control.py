@@ -136,7 +136,10 @@ def controlled(body: Body) -> None:
         finally:
             await server.stop()
         assert list(directory.iterdir()) == []
-        assert asyncio.all_tasks() <= {asyncio.current_task(), *before}
+        # The library's own tasks end a turn or more after its server: all that counts is that they do.
+        if left := asyncio.all_tasks() - {asyncio.current_task(), *before}:
+            _, pending = await asyncio.wait(left, timeout=PATIENCE_S)
+            assert pending == set()
 
     before: set[asyncio.Task[Any]] = set()
 
