@@ -128,7 +128,7 @@ def with_lists(lists: helpers.Stream, *, dies_after: str = "") -> Attack:
         ended = ground.wait_for_text(resource, "the stream of client")
         async with helpers.serving(ScriptedPlugin(lists=lists), ground.path(socket_of(resource))) as server:
             seen = ground.wait_for_text(resource, dies_after)
-            assert await ground.register(resource, socket_of(resource)) is None
+            await ground.registers(resource, socket_of(resource))
             await seen
             if dies_after:
                 await server.stop(None)
@@ -152,7 +152,7 @@ def with_allocate(allocate: helpers.Unary, *, dies: bool = False) -> Attack:
         ended = ground.wait_for_text(resource, "the stream of client")
         async with helpers.serving(plugin, ground.path(socket_of(resource))) as server:
             listed = ground.wait_for_text(resource, "listed 1 devices")
-            assert await ground.register(resource, socket_of(resource)) is None
+            await ground.registers(resource, socket_of(resource))
             await listed
             await ground.node.status_round()
             admission = asyncio.create_task(ground.node.admit(pod(resource, name)))
@@ -339,7 +339,7 @@ async def registers_for_ever(ground: Ground, resource: str) -> None:
     async with helpers.serving(plugin, ground.path(socket_of(resource))) as server:
         for _ in range(10):
             listed = ground.wait_for_text(resource, "listed 1 devices")
-            assert await ground.register(resource, socket_of(resource)) is None
+            await ground.registers(resource, socket_of(resource))
             await listed
         ended = [ground.wait_until(_ends_of(resource, client)) for client in _open_streams(ground, resource)]
         await server.stop(None)
