@@ -5,7 +5,7 @@ Go keeps what it built by itself. Cargo does not, so its programs are kept in `~
 
 from __future__ import annotations
 
-import json
+import fcntl
 import os
 import platform
 import re
@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, namespaces_available
-from tests.interop.looking import RDMA_SHARES
+from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER
+from tests.interop.rdma import RdmaMachine
 
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_S = 900
@@ -51,12 +52,28 @@ def cargo() -> str:
 
 
 @pytest.fixture(scope="session")
-def sample_device_plugin(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_sample_device_plugin(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample device plugin of Kubernetes, built once for the session (and from Go's cache after the first time)."""
     program = tmp_path_factory.mktemp("go") / "sample-device-plugin"
     package = "k8s.io/kubernetes/test/images/sample-device-plugin"
     _build([go, "build", "-buildvcs=false", "-o", str(program), package], HERE / "sample_device_plugin")
     return program
+
+
+@pytest.fixture
+def sample_device_plugin(built_sample_device_plugin: Path) -> Iterator[Path]:
+    """That plugin, for one test at a time on this machine: it writes a file of its own for each device it grants.
+
+    The files are removed in the end.
+    """
+    folder = os.open(SAMPLE_FOLDER, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield built_sample_device_plugin
+        for device in SAMPLE_DEVICES:
+            (SAMPLE_FOLDER / device).unlink(missing_ok=True)
+    finally:
+        os.close(folder)
 
 
 @pytest.fixture(scope="session")
@@ -100,32 +117,15 @@ def mock_plugin(cargo: str) -> Path:
 
 
 @pytest.fixture
-def rdma_machine(short_root: Path) -> Path:
-    """A machine without hardware, and the plugin's configuration: it looks for changes every second."""
-    for name in ("pci", "class", "dev"):
-        (short_root / name).mkdir()
-    names = "15b3  Mellanox Technologies\n\t1017  MT27800 Family\nC 02  Network controller\n\t00  Ethernet controller\n"
-    (short_root / "pci.ids").write_text(names, encoding="utf-8")
-    pool = {"resourceName": "hca", "rdmaHcaMax": RDMA_SHARES, "selectors": {"ifNames": ["lo"]}}
-    config = {"periodicUpdateInterval": 1, "configList": [pool]}
-    (short_root / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    return short_root
+def rdma_machine(short_root: Path) -> RdmaMachine:
+    """A machine without hardware, for the plugin of shared RDMA devices."""
+    return RdmaMachine.made(short_root / "machine")
 
 
 @pytest.fixture
-def rdma_card(rdma_machine: Path) -> Path:
+def rdma_card(rdma_machine: RdmaMachine) -> Path:
     """A network card in that machine; returns the file without which it can do no RDMA."""
-    slot = rdma_machine / "pci" / "0000:03:00.0"
-    (slot / "net" / "lo").mkdir(parents=True)
-    (slot / "infiniband" / "mlx5_0").mkdir(parents=True)
-    (slot / "modalias").write_text("pci:v000015B3d00001017sv000015B3sd00000020bc02sc00i00\n", encoding="utf-8")
-    (slot / "driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
-    for place in ("infiniband_mad/issm0", "infiniband_mad/umad0", "infiniband_verbs/uverbs0"):
-        (rdma_machine / "class" / place).mkdir(parents=True)
-        (rdma_machine / "class" / place / "ibdev").write_text("mlx5_0\n", encoding="utf-8")
-    (rdma_machine / "dev" / "infiniband").mkdir()
-    (rdma_machine / "dev" / "infiniband" / "rdma_cm").touch()
-    return rdma_machine / "class" / "infiniband_verbs" / "uverbs0" / "ibdev"
+    return rdma_machine.put_card()
 
 
 @pytest.fixture

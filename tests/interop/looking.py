@@ -12,10 +12,12 @@ from kubelet_sim.model.views import NodeSnapshot, ResourceView
 
 PATIENCE_S = 30.0
 """Longer than any plugin here takes to come back."""
+SAMPLE_DEVICES = ("Dev-1", "Dev-2")
+"""What the sample device plugin of Kubernetes lists."""
+SAMPLE_FOLDER = Path("/tmp")
+"""Where it writes a file for each device that it grants."""
 BUILD_LIMIT_S = 960
 """A test's limit when it may be the one that builds the plugin."""
-RDMA_SHARES = 3
-"""How many share the card that the plugin for RDMA devices finds."""
 Condition = Callable[[NodeSnapshot], bool]
 
 

@@ -6,7 +6,7 @@ they wait for what these plugins do not do: restarts and lost streams are in the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from kubelet_sim.conformance import Isolation, Mode, Progress, Report, Status, S
 from kubelet_sim.conformance.reports.terminal import report_lines
 from kubelet_sim.node.isolation import LAUNCHER, namespaces_available
 from tests.interop.looking import BUILD_LIMIT_S
+from tests.interop.rdma import RdmaMachine
 
 TAKE_LONG = (
     "restart-*",
@@ -34,7 +35,7 @@ pytestmark = [
 ]
 
 
-def found(command: tuple[str, ...], *skip: str, env: dict[str, str] | None = None) -> dict[str, str]:
+def found(command: tuple[str, ...], *skip: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
     """The checks that do not pass, and their statuses, after a run in which nothing broke."""
     config = SuiteConfig(command, env=env or {}, isolate=Isolation.NAMESPACE, seed=1, skip=(*TAKE_LONG, *skip))
     (report,) = run(config)
@@ -52,7 +53,7 @@ def told(report: Report) -> str:
     return "\n".join(report_lines(report))
 
 
-def seeing(program: Path, shown: dict[str, Path], *arguments: str) -> tuple[str, ...]:
+def seeing(program: Path, shown: Mapping[str, Path], *arguments: str) -> tuple[str, ...]:
     """The command line of a program that sees directories of ours where its hardware would be."""
     binds = [word for target, source in shown.items() for word in ("--bind", str(source), target)]
     return (*LAUNCHER, *binds, "--", str(program), *arguments)
@@ -72,11 +73,7 @@ def runs(program: Path) -> list[int]:
 
 def test_the_sample_device_plugin(sample_device_plugin: Path) -> None:
     """Nothing is wrong with it in what is tried here."""
-    try:
-        assert found((str(sample_device_plugin),)) == {}
-    finally:
-        for device in ("Dev-1", "Dev-2"):
-            Path("/tmp", device).unlink(missing_ok=True)
+    assert found((str(sample_device_plugin),)) == {}
     assert not runs(sample_device_plugin)
 
 
@@ -91,11 +88,7 @@ def test_the_sample_device_plugin_attached_to(
             start_isolated(sample_device_plugin, short_root / "device-plugins")
         notes.extend([progress.text] if progress.text else [])
 
-    try:
-        (report,) = run(SuiteConfig(attach=short_root, mode=Mode.QUICK, seed=1), tell)
-    finally:
-        for device in ("Dev-1", "Dev-2"):
-            Path("/tmp", device).unlink(missing_ok=True)
+    (report,) = run(SuiteConfig(attach=short_root, mode=Mode.QUICK, seed=1), tell)
     assert notes == [f"waiting up to 30 s for a plugin that registers at {short_root}/device-plugins/kubelet.sock"]
     assert report.about.resources == ("example.com/resource",)
     assert {each.status for each in report.outcomes} == {Status.PASSED, Status.SKIPPED}, told(report)
@@ -103,17 +96,12 @@ def test_the_sample_device_plugin_attached_to(
 
 
 def test_the_plugin_for_shared_rdma_devices(
-    rdma_shared_device_plugin: Path, rdma_machine: Path, rdma_card: Path
+    rdma_shared_device_plugin: Path, rdma_machine: RdmaMachine, rdma_card: Path
 ) -> None:
     """Any id is granted the whole card, and the socket's name is fixed."""
     assert rdma_card.exists()
-    shown = {
-        "/sys/bus/pci/devices": rdma_machine / "pci",
-        "/sys/class": rdma_machine / "class",
-        "/dev": rdma_machine / "dev",
-    }
-    command = seeing(rdma_shared_device_plugin, shown, str(rdma_machine / "config.json"))
-    assert found(command, *MADE_UP, env={"PCIDB_PATH": str(rdma_machine / "pci.ids")}) == {
+    command = seeing(rdma_shared_device_plugin, rdma_machine.shown, rdma_machine.config)
+    assert found(command, *MADE_UP, env=rdma_machine.environment) == {
         "alloc-unknown-id-no-crash": "warned",
         "takeover-unique-socket": "warned",
     }

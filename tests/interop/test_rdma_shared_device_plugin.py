@@ -18,7 +18,6 @@ from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import (
     BUILD_LIMIT_S,
     PATIENCE_S,
-    RDMA_SHARES,
     listed,
     lost,
     pod,
@@ -27,11 +26,11 @@ from tests.interop.looking import (
     sockets,
     until,
 )
+from tests.interop.rdma import RDMA_NODES, RDMA_SHARES, RdmaMachine
 
 pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
 
 RESOURCE = "rdma/hca"
-NODES = ("issm0", "umad0", "uverbs0", "rdma_cm")
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -43,20 +42,15 @@ def node(make_kubelet: Callable[..., SyncNode]) -> SyncNode:
 
 @pytest.fixture
 def start(
-    rdma_shared_device_plugin: Path, start_isolated: Start, node: SyncNode, rdma_machine: Path
+    rdma_shared_device_plugin: Path, start_isolated: Start, node: SyncNode, rdma_machine: RdmaMachine
 ) -> Callable[[], subprocess.Popen[bytes]]:
     """Start the plugin on the node, in that machine."""
-    shown = {
-        "/sys/bus/pci/devices": rdma_machine / "pci",
-        "/sys/class": rdma_machine / "class",
-        "/dev": rdma_machine / "dev",
-    }
     return lambda: start_isolated(
         rdma_shared_device_plugin,
         Path(node.device_plugin_directory),
-        str(rdma_machine / "config.json"),
-        shown=shown,
-        environment={"PCIDB_PATH": str(rdma_machine / "pci.ids")},
+        rdma_machine.config,
+        shown=rdma_machine.shown,
+        environment=rdma_machine.environment,
     )
 
 
@@ -84,7 +78,7 @@ def test_every_share_is_the_whole_card(
     assert rdma_card.exists()
     start()
     node.wait_for(listed(RESOURCE, RDMA_SHARES), PATIENCE_S)
-    wanted = {DeviceNode(f"/dev/infiniband/{name}", f"/dev/infiniband/{name}", "rwm") for name in NODES}
+    wanted = {DeviceNode(path, path, "rwm") for path in RDMA_NODES}
     for name, shares in (("two", 2), ("one", 1)):
         assert node.admit(pod(name, RESOURCE, shares)) == Admitted()
         node.wait_for(running(name), PATIENCE_S)

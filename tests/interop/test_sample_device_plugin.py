@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,11 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec, Mount
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.sync import SyncNode
-from tests.interop.looking import sockets
+from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER, sockets
 
 pytestmark = pytest.mark.timeout(960)
 
 RESOURCE = "example.com/resource"
-DEVICES = ("Dev-1", "Dev-2")
 PATIENCE_S = 30.0
 Start = Callable[[Path, Path], "subprocess.Popen[bytes]"]
 
@@ -35,11 +34,9 @@ def node(make_kubelet: Callable[..., SyncNode]) -> SyncNode:
 
 
 @pytest.fixture
-def plugin(sample_device_plugin: Path, start_isolated: Start, node: SyncNode) -> Iterator[subprocess.Popen[bytes]]:
-    """The plugin, started on the node; what it leaves on the machine is removed."""
-    yield start_isolated(sample_device_plugin, Path(node.device_plugin_directory))
-    for device in DEVICES:
-        Path("/tmp", device).unlink(missing_ok=True)
+def plugin(sample_device_plugin: Path, start_isolated: Start, node: SyncNode) -> subprocess.Popen[bytes]:
+    """The plugin, started on the node."""
+    return start_isolated(sample_device_plugin, Path(node.device_plugin_directory))
 
 
 def _resource(snapshot: NodeSnapshot) -> ResourceView | None:
@@ -70,11 +67,12 @@ def test_a_pod_gets_what_the_plugin_answers(node: SyncNode, plugin: subprocess.P
     snapshot = node.wait_for(_listed(2), PATIENCE_S)
     found = _resource(snapshot)
     assert found is not None
-    assert tuple(device.id for device in found.devices) == DEVICES
+    assert tuple(device.id for device in found.devices) == SAMPLE_DEVICES
     assert node.admit(_pod("both", 2)) == Admitted()
     node.wait_for(lambda now: now.pods[0].phase == "Running", PATIENCE_S)
     spec = node.container_spec("both")
-    assert set(spec.mounts) == {Mount(f"/tmp/{device}", f"/tmp/{device}", read_only=False) for device in DEVICES}
+    files = {str(SAMPLE_FOLDER / device) for device in SAMPLE_DEVICES}
+    assert set(spec.mounts) == {Mount(path, path, read_only=False) for path in files}
     assert spec == ContainerSpec(mounts=spec.mounts)
     refused = node.admit(_pod("third", 1))
     assert isinstance(refused, Rejected)

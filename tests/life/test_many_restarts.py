@@ -5,10 +5,9 @@ What happens is decided by a seed, which a failure names. Run it again with `KUB
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
@@ -17,6 +16,7 @@ import pytest
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.node.sync import SyncNode
 from tests.examples.fleet import EXAMPLES, Fleet
+from tests.interop.rdma import RDMA_NODES, RDMA_SHARES, RdmaMachine
 from tests.life.books import Answer
 from tests.life.interruptions import KINDS, NO_DIRECTORY, Interruptions
 from tests.life.watched import WatchedPlugin
@@ -102,40 +102,11 @@ def test_a_plugin_that_the_watcher_finds(node: SyncNode) -> None:
         node.run(plugin.stop())
 
 
-@pytest.fixture
-def card(short_root: Path) -> Iterator[tuple[Path, Mapping[str, Path], Mapping[str, str]]]:
-    """A machine with a card for the plugin of shared RDMA devices: its configuration, what it is shown, variables."""
-    for name in ("pci", "class", "dev/infiniband"):
-        (short_root / name).mkdir(parents=True)
-    names = "15b3  Mellanox Technologies\n\t1017  MT27800 Family\nC 02  Network controller\n\t00  Ethernet controller\n"
-    (short_root / "pci.ids").write_text(names, encoding="utf-8")
-    pool = {"resourceName": "hca", "rdmaHcaMax": 3, "selectors": {"ifNames": ["lo"]}}
-    (short_root / "config.json").write_text(
-        json.dumps({"periodicUpdateInterval": 1, "configList": [pool]}), encoding="utf-8"
-    )
-    slot = short_root / "pci" / "0000:03:00.0"
-    (slot / "net" / "lo").mkdir(parents=True)
-    (slot / "infiniband" / "mlx5_0").mkdir(parents=True)
-    (slot / "modalias").write_text("pci:v000015B3d00001017sv000015B3sd00000020bc02sc00i00\n", encoding="utf-8")
-    (slot / "driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
-    for place in ("infiniband_mad/issm0", "infiniband_mad/umad0", "infiniband_verbs/uverbs0"):
-        (short_root / "class" / place).mkdir(parents=True)
-        (short_root / "class" / place / "ibdev").write_text("mlx5_0\n", encoding="utf-8")
-    (short_root / "dev" / "infiniband" / "rdma_cm").touch()
-    shown = {
-        "/sys/bus/pci/devices": short_root / "pci",
-        "/sys/class": short_root / "class",
-        "/dev": short_root / "dev",
-    }
-    yield short_root / "config.json", shown, {"PCIDB_PATH": str(short_root / "pci.ids")}
-    for device in ("Dev-1", "Dev-2"):
-        Path("/tmp", device).unlink(missing_ok=True)
-
-
 @pytest.mark.timeout(960)
 def test_the_plugins_in_go(
     node: SyncNode,
-    card: tuple[Path, Mapping[str, Path], Mapping[str, str]],
+    rdma_machine: RdmaMachine,
+    rdma_card: Path,
     sample_device_plugin: Path,
     rdma_shared_device_plugin: Path,
     start_isolated: Callable[..., subprocess.Popen[bytes]],
@@ -146,18 +117,23 @@ def test_the_plugins_in_go(
 
     Rules: DM-16, DM-17, DM-108, DM-111, DM-112
     """
-    config, shown, environment = card
+    assert rdma_card.exists()
     directory = Path(node.device_plugin_directory)
     plugins = [
         start_isolated(sample_device_plugin, directory),
-        start_isolated(rdma_shared_device_plugin, directory, str(config), shown=shown, environment=environment),
+        start_isolated(
+            rdma_shared_device_plugin,
+            directory,
+            rdma_machine.config,
+            shown=rdma_machine.shown,
+            environment=rdma_machine.environment,
+        ),
     ]
-    nodes = {f"/dev/infiniband/{name}" for name in ("issm0", "umad0", "uverbs0", "rdma_cm")}
 
     def answer(resource: str, ids: tuple[str, ...]) -> ContainerSpec:
         if resource == "rdma/hca":
-            return ContainerSpec(devices=tuple(DeviceNode(path, path, "rwm") for path in sorted(nodes)))
+            return ContainerSpec(devices=tuple(DeviceNode(path, path, "rwm") for path in RDMA_NODES))
         return ContainerSpec(mounts=tuple(Mount(f"/tmp/{each}", f"/tmp/{each}", read_only=False) for each in ids))
 
-    survive(node, {"example.com/resource": 2, "rdma/hca": 3}, answer, waits=0.1)
+    survive(node, {"example.com/resource": 2, "rdma/hca": RDMA_SHARES}, answer, waits=0.1)
     assert [plugin.poll() for plugin in plugins] == [None, None]
