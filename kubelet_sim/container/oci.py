@@ -7,7 +7,6 @@ sandbox (hostname, resolv.conf, its /dev/shm) are left out, and of the image's o
 from __future__ import annotations
 
 import fnmatch
-import posixpath
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +27,7 @@ from kubelet_sim.container.oci_defaults import (
     default_mounts,
 )
 from kubelet_sim.container.oci_devices import devices_at
+from kubelet_sim.container.paths import cleaned, depth
 from kubelet_sim.errors import ContainerRefused
 
 _PROPAGATIONS = {
@@ -35,6 +35,7 @@ _PROPAGATIONS = {
     Propagation.HOST_TO_CONTAINER: "rslave",
     Propagation.BIDIRECTIONAL: "rshared",
 }
+_WRITABLE_WHEN_PRIVILEGED = frozenset({"sysfs", "cgroup"})
 
 
 @frozen
@@ -175,13 +176,17 @@ def _capabilities(config: ContainerConfig) -> list[str]:
 
 def _mounts(config: ContainerConfig, host: HostFiles) -> list[dict[str, Any]]:
     """The default mounts, less what the container mounts itself, then its own, outer ones first. Rules: DM-130"""
-    own = sorted(config.mounts, key=lambda bind: posixpath.normpath(bind.container_path).count("/"))
-    paths = {posixpath.normpath(each.container_path) for each in own}
+    own = sorted(config.mounts, key=lambda bind: depth(bind.container_path))
+    paths = {cleaned(each.container_path) for each in own}
     kept = [
         mount
         for mount in default_mounts()
         if mount["destination"] not in paths and not ("/dev" in paths and mount["destination"].startswith("/dev/"))
     ]
+    if config.security.privileged:
+        for mount in kept:
+            if mount["type"] in _WRITABLE_WHEN_PRIVILEGED:
+                mount["options"] = [each if each != "ro" else "rw" for each in mount["options"]]
     mapping = config.security.user_namespace
     ids = {} if mapping is None else {"uidMappings": _mappings(mapping), "gidMappings": _mappings(mapping)}
     return [*kept, *(_bind(each, host) | ids for each in own)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from kubelet_sim.container.cdi.model import ContainerEdits, HookEdit, MountEdit,
 from kubelet_sim.container.cdi.registry import Definition
 from kubelet_sim.container.cdi.validation import NO_PERMISSIONS, check_edits
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
+from kubelet_sim.container.paths import depth
 from kubelet_sim.errors import ContainerRefused
 
 _IN_CGROUP = ("b", "c")
@@ -51,7 +51,7 @@ def inject(config: dict[str, Any], definitions: Sequence[Definition], host: Host
         for source, edits in sources:
             apply(source, edits)
     if together.mounts:
-        config["mounts"].sort(key=lambda mount: posixpath.normpath(mount["destination"]).count("/"))
+        config["mounts"].sort(key=lambda mount: depth(mount["destination"]))
     return tuple(editor.applied)
 
 

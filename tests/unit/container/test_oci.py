@@ -141,6 +141,14 @@ def test_own_mounts_over_the_default_ones() -> None:
     assert [each for each in over if each.startswith("/dev")] == ["/dev", "/dev/termination-log"]
 
 
+def test_two_slashes_are_one() -> None:
+    """As for Go, and unlike in POSIX: the outer mount comes first, and takes the default ones away. Rules: DM-130"""
+    found = derived(None, share(mounts=[("/a/b", "/srv"), ("//a", "/srv"), ("//dev", "/srv")]))
+    paths = [each["destination"] for each in found["mounts"]]
+    assert paths.index("//a") < paths.index("/a/b")
+    assert [each for each in paths if "dev" in each] == ["//dev", "/dev/termination-log"]
+
+
 def test_mount_options() -> None:
     """Recursive, private unless asked otherwise, and read-only as sent. Rules: DM-126"""
     volumes = [{"name": "v", "hostPath": {"path": "/srv"}}]
@@ -196,6 +204,8 @@ def test_a_privileged_container() -> None:
     assert [each["path"] for each in found["linux"]["devices"]] == ["/dev/fuse", "/dev/loop0", "/dev/null"]
     assert found["linux"]["resources"]["devices"][-1] == {"allow": True, "access": "rwm"}
     assert found["linux"]["maskedPaths"] == []
+    options = {each["destination"]: each["options"] for each in found["mounts"]}
+    assert {"rw"} == {"ro", "rw"} & {*options["/sys"], *options["/sys/fs/cgroup"]}
 
 
 def test_namespaces_of_the_host() -> None:
