@@ -9,10 +9,14 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.container.oci import effective_env
+from kubelet_sim.container.oci_defaults import default_mounts
+from kubelet_sim.container.paths import cleaned
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 _KINDS = {"character special file": "c", "block special file": "b", "fifo": "p"}
 _FIELDS = 7
+_OF_RUNTIME = frozenset({"/dev/ptmx", "/dev/console"})
+"""What lies there is the runtime's own, whatever is asked for, as it is of a privileged container."""
 
 
 @frozen
@@ -80,11 +84,13 @@ class Compared:
 
 
 def compared(spec: Mapping[str, Any], seen: Seen) -> tuple[Compared, ...]:
-    """Variables, device nodes and bind mounts of a `config.json`, each beside what the container saw.
+    """Variables, device nodes and mounts of a `config.json`, each beside what the container saw.
+
+    Of mounts those count that somebody asked for, a CDI file for one, and not what every container has.
 
     Of a device node type and numbers count: mode and owner are other ones where nodes are bound from the host.
     """
-    return (*_env(spec, seen), *_devices(spec, seen), *_binds(spec, seen))
+    return (*_env(spec, seen), *_devices(spec, seen), *_mounts_of(spec, seen))
 
 
 def _env(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
@@ -95,17 +101,21 @@ def _env(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
 def _devices(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
     nodes = {node.path: f"{node.type} {node.major}:{node.minor}" for node in seen.nodes}
     for device in spec["linux"].get("devices", ()):
+        if device["path"] in _OF_RUNTIME:
+            continue
         numbers = f"{device['type']} {device.get('major', 0)}:{device.get('minor', 0)}"
-        yield Compared("device", device["path"], numbers, nodes.get(device["path"], ""))
+        yield Compared("device", device["path"], numbers, nodes.get(_inside(device["path"]), ""))
 
 
-def _binds(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+def _mounts_of(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
     top = {mount.path: "ro" if mount.read_only else "rw" for mount in seen.mounts}
-    wanted = {mount["destination"]: mount for mount in spec["mounts"] if mount.get("type") == "bind"}
+    usual = {(mount["destination"], mount["type"]) for mount in default_mounts()}
+    asked = (mount for mount in spec["mounts"] if (mount["destination"], mount.get("type")) not in usual)
+    wanted = {mount["destination"]: mount for mount in asked}
     for path, mount in wanted.items():
         options = mount.get("options", ())
         mode = "ro" if "ro" in options or "rro" in options else "rw"
-        yield Compared("mount", path, mode, top.get(path, ""))
+        yield Compared("mount", path, mode, top.get(_inside(path), ""))
 
 
 def _nodes(text: str) -> Iterator[SeenNode]:
@@ -125,6 +135,11 @@ def _mounts(text: str) -> Iterator[SeenMount]:
         if dash and len(fields) > 5:  # noqa: PLR2004 - id, parent, device, root, path, options
             options = fields[5].split(",")
             yield SeenMount(_plain(fields[4]), after.split(" ")[0], _plain(fields[3]), "ro" in options)
+
+
+def _inside(path: str) -> str:
+    """Where a path of a configuration, clean or not, leads in the container."""
+    return cleaned(f"/{path}")
 
 
 def _plain(path: str) -> str:

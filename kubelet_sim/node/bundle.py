@@ -20,10 +20,10 @@ from kubelet_sim.container.config import Bind, ContainerConfig, Made
 from kubelet_sim.container.host import HostFiles
 from kubelet_sim.container.oci import Derived, RuntimeOptions, derive
 from kubelet_sim.errors import ContainerRefused, UsageError
+from kubelet_sim.node.fitting import fit_machine
 
 KUBELET = "kubelet"
 """The directory of a bundle that stands for the kubelet's root."""
-_CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 _HOSTS = "127.0.0.1\tlocalhost\n"
 
 
@@ -37,7 +37,7 @@ class Bundle:
     wanted: Mapping[str, Any]
     """What it would be for root on a machine that has everything."""
     notes: tuple[str, ...] = ()
-    """What was made in place of something that is missing."""
+    """What was made in place of something that is missing, and what this machine does not give."""
 
 
 def kubelet_root(directory: Path) -> str:
@@ -91,7 +91,7 @@ def write_bundle(
             spec["process"]["args"] = list(args)
         notes = _fill_gaps(spec, directory / "missing")
         wanted = copy.deepcopy(spec)
-        _fit_machine(spec, _host_paths(config, derived))
+        notes += fit_machine(spec, _host_paths(config, derived))
         (directory / "config.json").write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write the bundle: {error}") from error
@@ -140,32 +140,3 @@ def _host_paths(config: ContainerConfig, derived: Derived) -> dict[str, str]:
     """Where the host has each device node of the container."""
     of_cdi = {each.key: each.host_path for each in derived.applied if each.part == "device"}
     return {each.container_path: each.host_path for each in config.devices} | of_cdi
-
-
-def _fit_machine(spec: dict[str, Any], host_paths: Mapping[str, str]) -> None:
-    """A cgroup namespace on cgroup v2 only, as containerd has it; a user namespace for who is not root."""
-    linux = spec["linux"]
-    if not _CGROUP_V2.exists():
-        linux["namespaces"] = [each for each in linux["namespaces"] if each["type"] != "cgroup"]
-    has_user_namespace = any(each["type"] == "user" for each in linux["namespaces"])
-    if os.geteuid() == 0 and not has_user_namespace:
-        return
-    # In a user namespace nobody makes device nodes: they are bound from the host, each from where it really is.
-    for device in linux.pop("devices"):
-        source = host_paths.get(device["path"], device["path"])
-        bind = {"destination": device["path"], "type": "bind", "source": source, "options": ["bind", "rprivate"]}
-        spec["mounts"].append(bind)
-    if os.geteuid() == 0:
-        return
-    user = spec["process"]["user"]
-    if not has_user_namespace:
-        linux["namespaces"].append({"type": "user"})
-    linux["uidMappings"] = [{"containerID": user["uid"], "hostID": os.geteuid(), "size": 1}]
-    linux["gidMappings"] = [{"containerID": user["gid"], "hostID": os.getegid(), "size": 1}]
-    user.pop("additionalGids", None)
-    spec["process"].pop("oomScoreAdj", None)
-    linux.pop("resources", None)
-    spec["mounts"] = [each for each in spec["mounts"] if each.get("type") != "cgroup"]
-    for mount in spec["mounts"]:
-        if mount.get("type") == "devpts":
-            mount["options"] = [each for each in mount["options"] if not each.startswith("gid=")]

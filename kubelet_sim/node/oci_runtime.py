@@ -178,7 +178,10 @@ def _starts_anything(runtime: str, directory: Path, busybox: Path, timeout_s: fl
         "ociVersion": "1.0.2",
         "process": {"args": ["true"], "cwd": "/", "user": {"uid": 0, "gid": 0}, "env": [], "terminal": False},
         "root": {"path": "rootfs"},
-        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
+        ],
         "linux": linux,
     }
     plain = _with_probe(Bundle(directory, spec, spec), busybox, ())

@@ -60,3 +60,32 @@ def test_what_was_wanted_beside_what_was_seen() -> None:
         Compared("mount", "/n", "rw", ""),
     )
     assert [each.is_as_wanted for each in found] == [True, False, True, True, False, False]
+
+
+def test_mounts_of_cdi_files_are_asked_for() -> None:
+    """They have no type, or one of their own; what every container has is not asked for, privileged or not."""
+    mounts = [
+        {"destination": "/sys", "type": "sysfs", "options": ["rw"]},
+        {"destination": "/m", "options": ["rbind", "rw"]},
+        {"destination": "/t", "type": "tmpfs"},
+    ]
+    found = compared({**SPEC, "mounts": mounts}, Seen.of(b"", NODES, MOUNTS))
+    assert [each for each in found if each.part == "mount"] == [
+        Compared("mount", "/m", "rw", "rw"),
+        Compared("mount", "/t", "rw", ""),
+    ]
+
+
+def test_paths_that_are_not_clean() -> None:
+    """They are looked for where they lead to."""
+    mounts = [{"destination": path, "type": "bind", "options": ["rw"]} for path in ("/m/", "//m", "m", "/x/../m")]
+    devices = [{"path": "//dev/null", "type": "c", "major": 1, "minor": 3}]
+    found = compared({**SPEC, "mounts": mounts, "linux": {"devices": devices}}, Seen.of(b"", NODES, MOUNTS))
+    assert [each.is_as_wanted for each in found if each.part != "env"] == [True] * 5
+
+
+def test_what_a_runtime_makes_itself() -> None:
+    """A privileged container asks for all devices of the host; its terminals are its own all the same."""
+    devices = [{"path": path, "type": "c", "major": 5, "minor": 2} for path in ("/dev/ptmx", "/dev/console")]
+    found = compared({**SPEC, "linux": {"devices": devices}}, Seen.of(b"", NODES, MOUNTS))
+    assert [each for each in found if each.part == "device"] == []

@@ -10,7 +10,7 @@ import pytest
 from kubelet_sim.container import Surroundings, container_config, read_registry
 from kubelet_sim.errors import ContainerRefused, UsageError
 from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.node import bundle as bundles
+from kubelet_sim.node import fitting
 from kubelet_sim.node.bundle import Bundle, kubelet_root, new_directory, write_bundle
 from kubelet_sim.node.host_files import LocalFiles
 from tests.unit.container.parts import check_oci, pod, share
@@ -102,6 +102,67 @@ def test_a_cgroup_namespace_by_machine(short_root: Path, monkeypatch: pytest.Mon
     marker = short_root / "cgroup.controllers"
     if unified:
         marker.touch()
-    monkeypatch.setattr(bundles, "_CGROUP_V2", marker)
+    monkeypatch.setattr(fitting, "_CGROUP_V2", marker)
     types = [each["type"] for each in written(short_root, share()).spec["linux"]["namespaces"]]
     assert ("cgroup" in types) is unified
+
+
+def cdi_file(directory: Path, **edits: Any) -> None:
+    """A spec file for `v/c=0`."""
+    (directory / "cdi").mkdir()
+    document = {"cdiVersion": "1.1.0", "kind": "v/c", "devices": [{"name": "0", "containerEdits": edits}]}
+    (directory / "cdi" / "a.json").write_text(json.dumps(document))
+
+
+def test_older_runtimes_take_it(short_root: Path) -> None:
+    """The version is one that old runtimes know, too, crun of Debian 12 for one, which look at nothing else."""
+    assert written(short_root, share()).spec["ociVersion"] == "1.0.2"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"netDevices": [{"hostInterfaceName": "eth9", "name": "data"}]},
+        {"intelRdt": {"closID": "c", "schemata": ["L3:0=f"]}},
+    ],
+)
+def test_what_is_new_says_so(short_root: Path, edits: dict[str, Any]) -> None:
+    """A runtime that does not know a part of it had better refuse it."""
+    cdi_file(short_root, **edits)
+    bundle = written(short_root, share(cdi=["v/c=0"]))
+    assert bundle.spec["ociVersion"] == bundle.wanted["ociVersion"] == "1.3.0"
+
+
+def test_rights_that_root_lacks(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container, say, even root cannot hand on all capabilities, nor lower a score: it is left out, and told."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (short_root / "status").write_text("Name:\tx\nCapBnd:\t000001fffeffffff\n")  # all but number 24
+    monkeypatch.setattr(fitting, "_STATUS", short_root / "status")
+    monkeypatch.setattr(fitting, "_may_have_score", lambda score: score > -997)
+    limits = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    bundle = written(short_root, share(), {"securityContext": {"privileged": True}, "resources": limits})
+    assert bundle.notes == (
+        "this machine does not allow oom_score_adj -997: it is left as it is",
+        "this machine does not give CAP_SYS_RESOURCE: the container is without",
+    )
+    assert bundle.wanted["process"]["oomScoreAdj"] == -997
+    assert "oomScoreAdj" not in bundle.spec["process"]
+    for kind, held in bundle.spec["process"]["capabilities"].items():
+        assert set(bundle.wanted["process"]["capabilities"][kind]) - set(held) == {"CAP_SYS_RESOURCE"}
+
+
+def test_rights_that_root_has(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left out, and nothing told."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (short_root / "status").write_text("CapBnd:\t000001ffffffffff\n")
+    monkeypatch.setattr(fitting, "_STATUS", short_root / "status")
+    bundle = written(short_root, share(), {"securityContext": {"privileged": True}})
+    assert bundle.notes == ()
+    assert bundle.spec["process"] == bundle.wanted["process"]
+
+
+def test_a_score_is_tried_by_somebody_else() -> None:
+    """Ours stays what it is."""
+    before = Path("/proc/self/oom_score_adj").read_text()
+    assert fitting._may_have_score(1000)
+    assert Path("/proc/self/oom_score_adj").read_text() == before
