@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LAST_LINES = 3
+
 
 def _cdi_option(command: F) -> F:
     return click.option(
@@ -27,6 +29,7 @@ def _cdi_option(command: F) -> F:
         "cdi_directories",
         multiple=True,
         metavar="DIR",
+        type=click.Path(file_okay=False),
         help="A directory of CDI spec files, later ones over earlier ones. Else /etc/cdi and /var/run/cdi.",
     )(command)
 
@@ -74,7 +77,10 @@ def container_spec(  # noqa: PLR0913 - one for each option
               kubelet-sim container-spec my-pod main -o oci --cdi-dir /tmp/cdi
     """  # noqa: D301
     from kubelet_sim.cli.render import machine_text, spec_document, spec_text
+    from kubelet_sim.errors import UsageError
 
+    if explain and output in {"cri", "oci"}:
+        raise UsageError(f"--explain has no form {output}: leave out one of the two, or take -o json or yaml")
     namespace, name = split_name(pod, namespace)
     with connected(root) as node:
         share = node.container_spec(name, container, namespace)
@@ -260,8 +266,9 @@ def exec_check(  # noqa: PLR0913 - one for each option
 
 
 def _last_words(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.strip()]
-    return cut(lines[-1].strip(), 1000) if lines else "it said nothing"
+    """The reason often comes before the last line, which says what it led to."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return cut("; ".join(lines[-_LAST_LINES:]), 1000) if lines else "it said nothing"
 
 
 def _busybox_rootfs(place: Path, busybox: Path) -> Path:

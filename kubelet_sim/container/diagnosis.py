@@ -5,7 +5,6 @@ Facts about runtimes are those of runc 1.1 to 1.3 and of containerd 2.2.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from kubelet_sim.container.cdi.injection import Applied
 from kubelet_sim.container.cdi.names import BadName, parse_name
 from kubelet_sim.container.config import Annotation, Bind, ContainerConfig, Env, Giver, Made, Node, Origin
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
+from kubelet_sim.container.paths import cleaned
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -123,17 +123,16 @@ def _doubled_env(config: ContainerConfig) -> Iterator[Remark]:
 
 
 def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
-    if bind.origin.giver is Giver.KUBELET or bind.made is not Made.NOTHING:
+    if bind.origin.giver is Giver.KUBELET:
         return
 
     def remark(severity: Severity, text: str) -> Remark:
         return Remark(severity, "mount", bind.container_path, text, bind.origin, ("DM-125",))
 
     yield from _container_path("mount", bind.container_path, bind.origin)
-    target = posixpath.normpath(bind.container_path) if bind.container_path else ""
-    if target in _SYSTEM_TARGETS:
-        meaning = "the container has none of the usual device nodes" if target == "/dev" else "it hides what is there"
-        yield remark(Severity.WARNING, f"a mount over {target}: {meaning}")
+    yield from _over_system(bind)
+    if bind.made is not Made.NOTHING:
+        return  # the kubelet makes what it mounts
     if not bind.host_path.startswith("/"):
         yield remark(Severity.WARNING, f"the host path {bind.host_path!r} is relative: to what, the runtime decides")
         return
@@ -144,6 +143,23 @@ def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
     elif found.kind is FileKind.LINK:
         target = _resolved(host, bind.host_path) or "nothing"
         yield remark(Severity.WARNING, f"{bind.host_path} is a link: what it leads to is mounted ({target})")
+
+
+def _over_system(bind: Bind) -> Iterator[Remark]:
+    """A mount that hides what a runtime puts into every container."""
+    target = cleaned(bind.container_path) if bind.container_path else ""
+    if target not in _SYSTEM_TARGETS:
+        return
+    severity, meaning = Severity.WARNING, "it hides what is there"
+    if target == "/dev" and cleaned(bind.host_path) == "/dev":
+        meaning = "the container sees all device nodes of the host, and none is made for it"
+    elif target == "/dev":
+        severity = Severity.WARNING if bind.made is Made.NOTHING else Severity.ERROR  # what the kubelet makes is empty
+        meaning = (
+            "none of the usual device nodes is made in it, nor one that was granted; without a null in it, runc and "
+        )
+        meaning += "crun do not start the container"
+    yield Remark(severity, "mount", bind.container_path, f"a mount over {target}: {meaning}", bind.origin, ("DM-125",))
 
 
 def _device(node: Node, host: HostFiles) -> Iterator[Remark]:
@@ -183,8 +199,8 @@ def _container_path(part: str, path: str, origin: Origin) -> Iterator[Remark]:
     elif not path.startswith("/"):
         text = "the path in the container is relative; the OCI specification wants an absolute one, and runtimes differ"
         yield Remark(Severity.WARNING, part, path, text, origin, rules)
-    elif posixpath.normpath(path) != path.removesuffix("/") and path != "/":
-        text = f"the path in the container is the same as {posixpath.normpath(path)}, which nobody sees"
+    elif cleaned(path) != path.removesuffix("/") and path != "/":
+        text = f"the path in the container is the same as {cleaned(path)}, which nobody sees"
         yield Remark(Severity.WARNING, part, path, text, origin, rules)
 
 
@@ -192,14 +208,14 @@ def _doubled_paths(config: ContainerConfig) -> Iterator[Remark]:
     """Two things at one place of the container: mounts lie over each other, the later one on top. Rules: DM-130"""
     seen: dict[str, Bind] = {}
     for bind in config.mounts:
-        path = posixpath.normpath(bind.container_path)
+        path = cleaned(bind.container_path)
         below = seen.get(path)
         if below is not None and below.host_path != bind.host_path:
             text = f"mounted twice: {bind.host_path} ({bind.origin}) hides {below.host_path}"
             yield Remark(Severity.WARNING, "mount", bind.container_path, text, below.origin, ("DM-130",))
         seen[path] = bind
     for node in config.devices:
-        over = seen.get(posixpath.normpath(node.container_path))
+        over = seen.get(cleaned(node.container_path))
         if over is not None:
             text = f"a device and a mount at one path: {over.host_path} ({over.origin}) is mounted there, too"
             yield Remark(Severity.WARNING, "device", node.container_path, text, node.origin, ("DM-124",))

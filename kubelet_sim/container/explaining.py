@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from kubelet_sim.container.cdi.annotations import all_names
 from kubelet_sim.container.cdi.injection import Applied
-from kubelet_sim.container.cdi.registry import NO_CDI, Registry
+from kubelet_sim.container.cdi.names import BadName
+from kubelet_sim.container.cdi.registry import NO_CDI, CdiUnresolved, Registry
 from kubelet_sim.container.config import ContainerConfig, Giver, Lost, NotSimulated, Origin
 from kubelet_sim.container.diagnosis import Remark, Severity, diagnose
 from kubelet_sim.container.host import HostFiles
@@ -51,18 +53,52 @@ def explain(
     Rules: DM-123, DM-124, DM-125, DM-128, DM-131, DM-132, DM-133
     """
     applied: tuple[Applied, ...] = ()
-    refused = ""
+    refused, names = "", _cdi_names(config)
+    unused = _unused(cdi) if names else ()
     try:
         applied = derive(config, host, cdi, options).applied
     except ContainerRefused as error:
         refused = str(error)
+        unused = () if isinstance(error, CdiUnresolved) else unused  # which names them itself
     return Explanation(
         entries=(*_entries(config), *_changes(applied)),
-        lost=config.lost,
+        lost=(*config.lost, *_shadowed(names, cdi)),
         not_simulated=config.not_simulated,
-        remarks=diagnose(config, host, applied, options.passed_annotations),
+        remarks=(*diagnose(config, host, applied, options.passed_annotations), *unused),
         refused=refused,
     )
+
+
+def _cdi_names(config: ContainerConfig) -> tuple[str, ...]:
+    """What the container asks for; what is no name is told by the diagnosis."""
+    sent = tuple(each.name for each in config.cdi_devices)
+    try:
+        return all_names(sent, {each.key: each.value for each in config.annotations})
+    except BadName:
+        return sent
+
+
+def _shadowed(names: tuple[str, ...], cdi: Registry) -> Iterator[Lost]:
+    """Definitions of these names that another file keeps out."""
+    for name in names:
+        if name in cdi.devices:
+            winner = cdi.devices[name].file.path
+            for path in cdi.shadowed.get(name, ()):
+                why = f"{winner} defines it, too, in a directory of higher precedence"
+                yield Lost("CDI device", name, path, Origin(Giver.CDI, path, ("DM-132",)), why)
+
+
+def _unused(cdi: Registry) -> tuple[Remark, ...]:
+    """Spec files and directories of which nothing counts."""
+    files = ((file.path, file.problem) for file in cdi.files if file.problem)
+    told = (*((path, f"the file is not used: {problem}") for path, problem in files), *_unreadable(cdi))
+    return tuple(Remark(Severity.WARNING, "CDI file", path, text, None, ("DM-132",)) for path, text in told)
+
+
+def _unreadable(cdi: Registry) -> Iterator[tuple[str, str]]:
+    for problem in cdi.problems:
+        directory, _, why = problem.rpartition(": ")
+        yield directory, f"the directory cannot be read, and those after it are not looked at: {why}"
 
 
 def _entries(config: ContainerConfig) -> Iterator[Entry]:

@@ -60,6 +60,15 @@ def test_the_forms_of_a_container(running_root: Path) -> None:
         assert told["entries"][0]["name"] == RESOURCE
 
 
+def test_an_explanation_in_another_form(running_root: Path) -> None:
+    """It has none of a runtime's; nor is a file a directory of spec files. One line, exit code 2."""
+    with plugin(running_root):
+        _with_pod(running_root)
+        for wrong in (("--explain", "-o", "cri"), ("--explain", "-o", "oci"), ("-o", "oci", "--cdi-dir", __file__)):
+            done = ks("container-spec", "p", *wrong, root=running_root)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
 def test_a_bundle(running_root: Path, short_root: Path) -> None:
     """A directory with everything in it; not in one that is full, and not for a container that there is not."""
     with plugin(running_root):

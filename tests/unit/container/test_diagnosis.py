@@ -38,7 +38,10 @@ ODD: dict[str, tuple[dict[str, Any], Severity, str]] = {
     "a relative source": ({"mounts": [("/m", "srv")]}, Severity.WARNING, "relative"),
     "an unclean path": ({"mounts": [("/m/../n", "/srv")]}, Severity.WARNING, "the same as /n"),
     "a missing source": ({"mounts": [("/m", "/none")]}, Severity.WARNING, "empty directory"),
-    "a mount over /dev": ({"mounts": [("/dev", "/srv")]}, Severity.WARNING, "none of the usual device nodes"),
+    "a mount over /dev": ({"mounts": [("/dev", "/srv")]}, Severity.WARNING, "none of the usual device nodes is made"),
+    "the host's /dev": ({"mounts": [("/dev", "/dev")]}, Severity.WARNING, "all device nodes of the host"),
+    "two slashes": ({"mounts": [("//m", "/srv")]}, Severity.WARNING, "the same as /m"),
+    "/dev with two slashes": ({"mounts": [("//dev", "/srv")]}, Severity.WARNING, "a mount over /dev"),
     "a mount over the root": ({"mounts": [("/", "/srv")]}, Severity.WARNING, "a mount over /"),
     "a relative device": ({"devices": [("dev/a", "/dev/null", "rw")]}, Severity.WARNING, "relative"),
     "a relative host device": ({"devices": [("/dev/a", "null", "rw")]}, Severity.WARNING, "relative"),
@@ -67,6 +70,18 @@ def test_odd_things_are_told(name: str) -> None:
     told = [each for each in found if text in each.text]
     assert [each.severity for each in told] == [severity], found
     assert str(told[0].origin) == f"plugin {GPU}"
+
+
+def test_a_volume_over_dev() -> None:
+    """What the kubelet makes is empty, and a runtime needs a `/dev/null`; a volume elsewhere is nothing to tell."""
+    found = remarks(
+        share(),
+        {"volumeMounts": [{"name": "v", "mountPath": "/dev/"}, {"name": "v", "mountPath": "/data"}]},
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    assert [(each.severity, each.key) for each in found] == [(Severity.ERROR, "/dev/")]
+    assert "do not start" in found[0].text
+    assert str(found[0].origin) == "pod volume v (emptyDir)"
 
 
 def test_links_are_told() -> None:
@@ -139,6 +154,35 @@ def test_conflicts_between_cdi_and_the_rest() -> None:
     assert [(each.part, each.key) for each in told.remarks] == [("env", "A"), ("device", "/dev/a"), ("mount", "/m")]
     assert all("in the place of" in each.text for each in told.remarks)
     assert not told.has_errors
+
+
+def test_cdi_files_that_do_not_count() -> None:
+    """A definition in a lower directory is among what was dropped, a file that is wrong among the warnings.
+
+    Neither is told of a container that asks for no CDI device.
+
+    Rules: DM-132
+    """
+    files = FakeHost({**CDI, "/run/cdi/b.json": CDI["/etc/cdi/a.json"], "/run/cdi/c.yaml": "cdiVersion: 9.9.9"})
+    registry = read_registry(files, ("/etc/cdi", "/run/cdi"))
+    told = explain(container_config(pod(), "main", share(cdi=["v/c=1"])), HOST, registry)
+    assert [(each.part, each.key, each.value) for each in told.lost] == [("CDI device", "v/c=1", "/etc/cdi/a.json")]
+    assert "/run/cdi/b.json" in told.lost[0].why
+    assert [(each.severity, each.part, each.key) for each in told.remarks] == [
+        (Severity.WARNING, "CDI file", "/run/cdi/c.yaml")
+    ]
+    assert "9.9.9" in told.remarks[0].text
+    assert not told.has_errors
+    without = explain(container_config(pod(), "main", share()), HOST, registry)
+    assert (without.lost, without.remarks) == ((), ())
+
+
+def test_a_cdi_directory_that_cannot_be_read() -> None:
+    """It is told, since nothing of those after it counts either. Rules: DM-132"""
+    registry = read_registry(FakeHost(CDI, refuses="/run/cdi"), ("/etc/cdi", "/run/cdi"))
+    told = explain(container_config(pod(), "main", share(cdi=["v/c=1"])), HOST, registry)
+    assert [(each.part, each.key) for each in told.remarks] == [("CDI file", "/run/cdi")]
+    assert "Permission denied" in told.remarks[0].text
 
 
 def test_an_explanation_has_everything() -> None:
