@@ -128,11 +128,14 @@ class PodEnvironment:
 
     def _resource(self, wanted: Part) -> str | None:
         kind, _, resource = wanted.text("resource").partition(".")
-        whose = self._pod.container(wanted.text("containerName")) or self._container
+        name = wanted.text("containerName")
+        whose = self._pod.container(name) if name else self._container
+        if whose is None:
+            raise UsageError(f"{wanted.path}: container {name} not found")
         amounts = whose.limits if kind == "limits" else whose.requests
         amount = amounts.get(resource)
-        if amount is None:
-            return None if kind == "limits" else "0"
+        if amount is None or not amount.amount:
+            return None if kind == "limits" else "0"  # no limit, or one of 0, stands for all that the node has
         divisor = Quantity.parse(str(wanted.value.get("divisor") or "1")).amount or Fraction(1)
         return str(math.ceil(amount.amount / divisor))
 

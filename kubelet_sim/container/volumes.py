@@ -74,6 +74,7 @@ def pod_mounts(
     volumes = {volume.text("name"): volume for volume in pod_spec.parts("volumes")}
     mounts: list[Bind] = []
     left_out: list[NotSimulated] = []
+    files: dict[str, NotSimulated] = {}
     paths = set()
     for number, mount in enumerate(container.parts("volumeMounts")):
         paths.add(mount.text("mountPath"))
@@ -87,6 +88,9 @@ def pod_mounts(
             left_out.append(NotSimulated(f"mount {mount.text('mountPath')}", f"volume {name} is of kind {kind}"))
             continue
         mounts.append(_bind(mount, made, sub_path, where.sub_path(name, container.text("name"), number)))
+        if made.has_files:
+            files[name] = NotSimulated(f"files of volume {name}", f"one of kind {made.kind} is an empty directory here")
+    left_out.extend(files.values())
     left_out.extend(
         NotSimulated(f"block device {device.text('devicePath')}", "block volumes are not emulated")
         for device in container.parts("volumeDevices")
@@ -112,6 +116,11 @@ class _Volume:
     read_only: bool
     made: Made
     kind: str
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the kubelet would put files into it, from what it asks the API server for."""
+        return self.kind in _DIRECTORIES and self.kind != "emptyDir"
 
 
 def _volume(volume: Part, where: PodDirectory) -> _Volume | None:

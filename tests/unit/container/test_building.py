@@ -189,6 +189,23 @@ def test_volumes_of_the_kubelet() -> None:
     assert [each.read_only for each in made] == [False, True, True, True, True]
     assert config.not_simulated[0].what == "mount /persistentVolumeClaim"
     assert "persistentVolumeClaim" in config.not_simulated[0].why
+    files = [each.what for each in config.not_simulated if each.what.startswith("files of")]
+    assert files == [f"files of volume {kind.lower()}" for kind in kinds[1:5]]
+
+
+def test_resources_of_which_container() -> None:
+    """One that is named has to be there; a limit that is missing or 0 stands for what the node has, a request for 0."""
+
+    def variable(name: str, **source: str) -> dict[str, Any]:
+        return {"name": name, "valueFrom": {"resourceFieldRef": source}}
+
+    limits = {"resources": {"limits": {"cpu": "0"}}}
+    env = [variable("LIMIT", resource="limits.cpu"), variable("REQUEST", resource="requests.memory")]
+    config = built({"env": [*env, variable("MAIN", resource="requests.cpu", containerName="main")], **limits})
+    assert config.env_values() == {"REQUEST": "0", "MAIN": "0"}
+    assert config.not_simulated[0].what == "env LIMIT"
+    with pytest.raises(UsageError, match="container other not found"):
+        built({"env": [variable("A", resource="limits.cpu", containerName="other")]})
 
 
 @pytest.mark.parametrize(
