@@ -12,11 +12,11 @@ import pytest
 
 from kubelet_sim.container import Surroundings, container_config, read_registry
 from kubelet_sim.container.seen import compared
-from kubelet_sim.node.bundle import kubelet_root, write_bundle
+from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
 from kubelet_sim.node.host_files import LocalFiles
 from kubelet_sim.node.oci_runtime import CannotRun, run_probed
 from tests.examples.fleet import EXAMPLES, Example, Fleet, pod
-from tests.unit.container.parts import check_oci
+from tests.unit.container.parts import check_oci, share
 
 PATIENCE_S = 30.0
 
@@ -51,9 +51,38 @@ def test_a_container_sees_what_it_was_granted(
     assert outcome.seen is not None, outcome.output
     found = compared(bundle.wanted, outcome.seen)
     assert [each for each in found if not each.is_as_wanted] == []
+    modes = {each.path: each.mode for each in outcome.seen.nodes}
+    for device in bundle.wanted["linux"]["devices"]:
+        assert modes[device["path"]] == device["fileMode"]
     keys = {(each.part, each.key) for each in found}
     assert {("env", variable) for variable, _ in share.envs} <= keys
     assert {("mount", mount.container_path) for mount in share.mounts} <= keys
     assert {("device", device.container_path) for device in share.devices} <= keys
     if share.cdi_devices:
         assert ("device", "/dev/card/card0") in keys
+
+
+FUSE = "/dev/fuse"
+"""Opening it does nothing, and no container may open it unasked."""
+OPENED = "(: < /dev/it) 2> /dev/null && echo -n r; (: > /dev/it) 2> /dev/null && echo -n w; true"
+
+
+@pytest.mark.runtime
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root there are no rules for devices")
+@pytest.mark.parametrize("permissions", ["r", "w", "rw"])
+def test_a_container_may_do_what_the_permissions_say(permissions: str, short_root: Path) -> None:
+    """From inside, the node opens for reading, for writing or for both, whatever its mode is. Rules: DM-126"""
+    try:
+        os.close(os.open(FUSE, os.O_RDWR))
+    except OSError as error:
+        pytest.skip(f"{FUSE} cannot be opened on this machine: {error}")
+    place = new_directory(short_root / "bundle")
+    around = Surroundings(kubelet_root=kubelet_root(place))
+    config = container_config(pod("p", {}), "main", share(devices=[("/dev/it", FUSE, permissions)]), around)
+    bundle = write_bundle(config, place, LocalFiles())
+    command = ("/.kubelet-sim/busybox", "sh", "-c", OPENED)
+    try:
+        outcome = run_probed(bundle, command, os.environ.get("KUBELET_SIM_RUNTIME"), PATIENCE_S)
+    except CannotRun as error:
+        pytest.skip(f"this machine cannot start containers: {error}")
+    assert (outcome.exit_code, outcome.output) == (0, permissions)
