@@ -114,6 +114,8 @@ class Check:
     """The commands that it cannot do without, of `kubelet_sim.conformance.config.HOOKS`."""
     observes: bool = False
     """Whether it looks at an idle plugin for a while. Those of the shared stage come first, and share the while."""
+    leads: bool = False
+    """Whether it comes before the others of its stage, since they cannot be judged where it fails."""
     needs_ready: bool = True
     """Whether a plugin that never got ready is no use to it; the others say why that is."""
     optional: frozenset[Need] = frozenset()
@@ -145,6 +147,7 @@ def check(  # noqa: PLR0913 - as many as there is to say of a check
     is_quick: bool = False,
     hooks: str = "",
     observes: bool = False,
+    leads: bool = False,
     needs_ready: bool = True,
     optional: str = "",
     limit_s: float = LIMIT_S,
@@ -182,6 +185,7 @@ def check(  # noqa: PLR0913 - as many as there is to say of a check
             is_quick,
             tuple(hooks.split()),
             observes,
+            leads,
             needs_ready,
             frozenset(map(Need, optional)),
             limit_s,

@@ -43,7 +43,7 @@ def state_file(config: SuiteConfig) -> Path:
 
 
 def read_failed(path: Path) -> frozenset[str]:
-    """The ids that did not pass the last time; none if nothing is remembered, or nothing that can be read."""
+    """The ids that did not pass when they were made last; none if nothing is remembered, or nothing that can be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -51,10 +51,14 @@ def read_failed(path: Path) -> frozenset[str]:
     return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
 
 
-def write_failed(path: Path, ids: Iterable[str]) -> None:
-    """Remember them. A cache that cannot be written to is no reason to fail."""
+def write_failed(path: Path, made: Iterable[str], failed: Iterable[str]) -> None:
+    """Remember which of the checks made have failed; of others what is remembered already.
+
+    A cache that cannot be written to is no reason to fail.
+    """
+    left = (read_failed(path) - set(made)) | set(failed)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(sorted(ids)), encoding="utf-8")
+        path.write_text(json.dumps(sorted(left)), encoding="utf-8")
     except OSError:
         return

@@ -36,6 +36,25 @@ def selected(checks: Iterable[Check], config: SuiteConfig, failed_before: frozen
     return [each for each in found if _is_of(each, consumer=is_consumer, config=config)]
 
 
+def nothing_selected(checks: Iterable[Check], config: SuiteConfig) -> str:
+    """Why no check is left of those that the user named, and what would help."""
+    meant = _any_of(list(checks), config.select) if config.select else []
+    if meant and not config.is_beyond and all(each.is_beyond for each in meant):
+        why = f"{_names(meant)}: no kubelet does that: add --beyond"
+    elif meant and not config.consumer and all(Need.CONSUMER in each.needs for each in meant):
+        why = f"{_names(meant)}: needs --consumer CMD"
+    elif meant and config.mode is Mode.QUICK and not any(each.is_quick for each in meant):
+        why = f"{_names(meant)}: not in the quick set: leave --quick out"
+    else:
+        why = "kubelet-sim conform --list shows all"
+    return f"no check is selected; {why}"
+
+
+def _names(checks: Sequence[Check]) -> str:
+    more = f" and {len(checks) - 3} more" if len(checks) > 3 else ""  # noqa: PLR2004 - a short line
+    return ", ".join(each.id for each in checks[:3]) + more
+
+
 def _is_of(check: Check, *, consumer: bool, config: SuiteConfig) -> bool:
     needs_consumer = Need.CONSUMER in check.needs
     if needs_consumer:

@@ -25,7 +25,7 @@ from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
 from kubelet_sim.conformance.last_words import ending, last_words
 from kubelet_sim.conformance.rig import Rig
-from kubelet_sim.conformance.selection import selected, why_not
+from kubelet_sim.conformance.selection import nothing_selected, selected, why_not
 from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
 from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.profiles import Profile, profile_of
@@ -78,15 +78,19 @@ async def conform(config: SuiteConfig, listener: Listener = lambda _: None) -> t
     remembered = state_file(config)
     wanted = selected(in_order(), config, read_failed(remembered) if config.rerun_failed else frozenset())
     if not wanted:
-        raise UsageError("no check is selected; kubelet-sim conform --list shows all")
+        raise UsageError(nothing_selected(in_order(), config))
     seed = Random().randrange(2**32) if config.seed is None else config.seed  # noqa: S311 - an order, no secret
     reports = []
     for profile in profiles:
+        if len(profiles) > 1:
+            listener(Progress(0, len(wanted), text=f"on kubelet {profile.stands_for}"))
         report = await Suite(evolve(config, seed=seed), profile, wanted, known, listener).run()
         reports.append(report)
         if config.fail_fast and report.bad:
             break
-    write_failed(remembered, {each.check.id for report in reports for each in report.outcomes if report.is_bad(each)})
+    outcomes = [(report, each) for report in reports for each in report.outcomes]
+    failed = {each.check.id for report, each in outcomes if report.is_bad(each)}
+    write_failed(remembered, {each.check.id for _, each in outcomes}, failed)
     return tuple(reports)
 
 
@@ -176,7 +180,7 @@ class Suite:
         found = list(checks)
         if self._config.is_shuffled:
             Random(self._seed).shuffle(found)  # noqa: S311 - an order, no secret
-        found.sort(key=lambda each: not each.observes)
+        found.sort(key=lambda each: not (each.observes or each.leads))
         return {stage: [each for each in found if each.stage is stage] for stage in Stage}
 
     async def _begun(self, rig: Rig) -> str:
@@ -191,6 +195,13 @@ class Suite:
         self._was_started = is_there or bool(rig.seen.registrations)
         if not is_ready:
             self._tell(f"the plugin never got ready: {_last_words(rig)}")
+        elif not any(
+            device.is_healthy
+            for each in rig.resources
+            if (now := rig.seen.current_list(each))
+            for device in now.devices
+        ):
+            self._tell("no device is healthy here: what a container would get was not tested")
         return "" if is_ready else NEVER_READY
 
     async def _second(self, rig: Rig, held: AsyncExitStack) -> Rig | None:

@@ -94,6 +94,7 @@ async def not_native(bench: Bench) -> None:
     fix="Derive names from the kind of device or from configuration; devices differ by their ids.",
     source="public reports",
     rules="DM-70",
+    leads=True,
     limit_s=170.0,
 )
 async def stable(bench: Bench) -> None:

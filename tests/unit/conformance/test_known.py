@@ -34,13 +34,21 @@ def test_what_failed_is_remembered_for_each_command(tmp_path: Path, monkeypatch:
     assert one != other
     assert tmp_path in one.parents
     assert read_failed(one) == frozenset()
-    write_failed(one, {"law-b", "law-a"})
+    write_failed(one, {"law-a", "law-b", "law-c"}, {"law-b", "law-a"})
     assert read_failed(one) == {"law-a", "law-b"}
     one.write_text("{")
     assert read_failed(one) == frozenset()
 
 
+def test_a_check_that_was_not_made_is_remembered_as_it_was(tmp_path: Path) -> None:
+    """Whoever mends one of several, or stops at the first failure, still finds the others with --rerun-failed."""
+    file = tmp_path / "failed.json"
+    write_failed(file, {"law-a", "law-b", "law-c"}, {"law-a", "law-b"})
+    write_failed(file, {"law-a", "law-c"}, {"law-c"})
+    assert read_failed(file) == {"law-b", "law-c"}
+
+
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     """The run has its result all the same."""
     (tmp_path / "file").touch()
-    write_failed(tmp_path / "file" / "x.json", {"law-a"})
+    write_failed(tmp_path / "file" / "x.json", {"law-a"}, {"law-a"})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from attrs import evolve
 
 from kubelet_sim.conformance import Mode, SuiteConfig
 from kubelet_sim.conformance.check import CHECKS, in_order
-from kubelet_sim.conformance.selection import selected, why_not
+from kubelet_sim.conformance.selection import nothing_selected, selected, why_not
 from kubelet_sim.errors import UsageError
 from kubelet_sim.profiles import profile_of
 
@@ -42,6 +43,21 @@ def test_a_word_that_means_nothing_is_refused() -> None:
 def test_the_quick_mode_has_the_quick_checks_only() -> None:
     """They are errors that can be seen from outside."""
     assert ids(evolve(PLUGIN, mode=Mode.QUICK)) == {each.id for each in CHECKS.values() if each.is_quick}
+
+
+@pytest.mark.parametrize(
+    "word, mode, help_",
+    [
+        ("law-two-streams", Mode.DEFAULT, "law-two-streams: no kubelet does that: add --beyond"),
+        ("consumers", Mode.DEFAULT, "podres-tolerates-resource-exhausted, .* and 2 more: needs --consumer CMD"),
+        ("scale-idle-cpu", Mode.QUICK, "scale-idle-cpu: not in the quick set: leave --quick out"),
+    ],
+)
+def test_what_is_named_and_not_made_says_what_would_help(word: str, mode: Mode, help_: str) -> None:
+    """The check is there, so that no list of all checks tells more."""
+    config = evolve(PLUGIN, select=(word,), mode=mode)
+    assert not ids(config)
+    assert re.search(help_, nothing_selected(in_order(), config))
 
 
 def test_what_failed_before_is_selected_alone_if_there_is_any() -> None:
