@@ -52,6 +52,8 @@ def _hook_options(command: Any) -> Any:
 )
 @click.option("--expect-resource", multiple=True, metavar="NAME", help="A resource that it has to register.")
 @_hook_options
+@click.option("--most-devices", type=click.IntRange(1), metavar="N", help="How many devices the plugin is made for.")
+@click.option("--numa-nodes", metavar="N,N", help="Those of the plugin's machine.  [default: of this one]")
 @click.option(
     "--consumer", metavar="CMD", help="A command that reads the pod resources API, to be tested as well or instead."
 )
@@ -203,6 +205,7 @@ def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, giv
         "strict": ("is_strict", bool),
         "beyond": ("is_beyond", bool),
         "shuffle": ("is_shuffled", bool),
+        "numa_nodes": ("numa_nodes", _nodes),
     }
     for key, value in given.items():
         if value is None or value == ():
@@ -210,6 +213,13 @@ def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, giv
         name, make = convert.get(key, (key, lambda each: each))
         changes[name] = make(value)
     return evolve(config, **changes)
+
+
+def _nodes(text: str) -> tuple[int, ...]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise click.BadParameter(f"--numa-nodes: {text!r} is no list of numbers, such as 0,1")
+    return tuple(map(int, words))
 
 
 def _pair(text: str) -> tuple[str, str]:
