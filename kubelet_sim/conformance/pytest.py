@@ -155,8 +155,18 @@ class PytestSuite:
                 (report,) = run(SuiteConfig(**{"command": self._command, **choices}))
             except KubeletSimError as error:
                 return {"trouble": escape_lines(str(error)), "told": []}
+            if why := _why_untested(report):
+                return {"trouble": escape_lines(why), "told": []}
             told += [(version, each.check.id, _told(report, each)) for each in report.outcomes]
         return {"trouble": "", "told": told}
+
+
+def _why_untested(report: Report) -> str:
+    """Why nothing came of any check, if that is the plugin: tests that are all skipped would look as if it were well."""
+    reasons = (each.reason for each in report.outcomes if each.reason.endswith("see reg-happens"))
+    if report.could_run or report.bad or (reason := next(reasons, None)) is None:
+        return ""
+    return f"the plugin could not be tested: {'; '.join(report.notes) or reason}"
 
 
 def _suite_of(item: pytest.Item) -> object:

@@ -44,6 +44,25 @@ def test_only_what_is_collected_is_played(pytester: pytest.Pytester, monkeypatch
     result.assert_outcomes(passed=1, deselected=2)
 
 
+@pytest.mark.parametrize("command", ["/no/such/plugin", "false"])
+def test_a_plugin_that_cannot_be_run_fails(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Without the check that tells of it as well: tests that are all skipped would be a green run."""
+    text = (
+        f"""test_plugin = conformance_suite("{command}", "{{dir}}", select=("name-valid", "shutdown-exit-prompt"))\n"""
+    )
+    result = run(pytester, monkeypatch, text)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*the plugin could not be tested: the plugin never got ready: *"])
+
+
+def test_what_needs_more_is_skipped(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite of nothing else is no failure: nobody has looked at the plugin."""
+    text = f'test_plugin = conformance_suite(*{COMMAND}, select=("health-recovers",))\n'
+    run(pytester, monkeypatch, text).assert_outcomes(skipped=1)
+
+
 def test_a_failure_says_what_and_why(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding, evidence, why and fix, and the transcript; no traceback. A check that cannot be made is skipped."""
     text = f"""
