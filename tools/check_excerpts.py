@@ -119,6 +119,8 @@ def _good_ones(folder: Path, place: Path) -> Iterator[Good]:
     yield Good(
         shlex.join(["plugins_examples.device_nodes", *nodes]), evolve(example("device_nodes", *nodes), host_paths=paths)
     )
+    yield Good(f"{FAULTY} --fixed-socket", example("faulty", "--fixed-socket"))
+    yield Good(shlex.join([FAULTY, "--cdi-annotations", *two]), example("faulty", "--cdi-annotations", *two))
 
 
 def lines_of(outcome: Outcome) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from plugins_examples.faulty.conduct import Conduct
 from plugins_examples.faulty.faults import FAULTS
 from plugins_examples.faulty.plugin import run
+from plugins_examples.faulty.ways import cdi_annotations, fixed_socket
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fault", choices=sorted(FAULTS), metavar="NAME", help="without it the plugin is good")
     parser.add_argument("--hardware", type=Path, metavar="DIR", help="a file in it is a device, healthy if it says ok")
     parser.add_argument("--resource", action="append", metavar="NAME", help="may be repeated (example.com/faulty)")
+    parser.add_argument("--fixed-socket", action="store_true", help="the socket has the same name at each start")
+    parser.add_argument("--cdi-annotations", action="store_true", help="answers name CDI devices in annotations")
     parser.add_argument("--list-faults", action="store_true", help="show all, and the checks that they are for")
     options = parser.parse_args(arguments)
     if options.list_faults:
@@ -34,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conduct = Conduct(options.hardware, options.socket_dir.absolute())
     if options.resource:
         conduct.resources = options.resource
+    if options.fixed_socket:
+        fixed_socket(conduct)
+    if options.cdi_annotations:
+        cdi_annotations(conduct)
     stopping = threading.Event()
     if options.fault:
         FAULTS[options.fault].apply(conduct)
