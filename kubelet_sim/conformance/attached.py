@@ -43,8 +43,12 @@ class AttachedPlugin:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process that once listened is gone."""
-        return self._pid is not None and not Path("/proc", str(self._pid)).exists()
+        """Whether the process that once listened is gone, and no other that somebody started has come into its place."""
+        if self._pid is None or _runs(self._pid):
+            return False
+        path = self._socket_path()
+        self._pid = (_listener(path) if path is not None else None) or self._pid
+        return not _runs(self._pid)
 
     def family(self) -> list[int]:
         """Its process, if it is known."""
@@ -78,6 +82,10 @@ class AttachedPlugin:
     async def close(self, grace_s: float = 0.0) -> None:
         """Nothing: it goes on without us."""
         del grace_s
+
+
+def _runs(pid: int) -> bool:
+    return Path("/proc", str(pid)).exists()
 
 
 def _listener(path: str) -> int | None:

@@ -59,6 +59,10 @@ from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection
 
 T = TypeVar("T")
 REGISTERED_WITHIN_S = 30.0
+ENDED_ALONE = (
+    "the plugin ended, and nobody has started it again: give its command instead of --attach, or have it started again as a "
+    "DaemonSet would"
+)
 HOOK_LIMIT_S = 30.0
 STOPS_WITHIN_S = 30.0
 
@@ -297,6 +301,8 @@ class Bench:
     async def recovered(self, since_s: float, within_s: float = 60.0) -> Recovery:
         """How every resource came back since that moment; a plugin that exits with an error is started again, and noted."""
         recovery = await self._rig.recovered(since_s, within_s * self.config.patience)
+        if recovery.took_s is None and self.config.attach is not None and self.plugin.has_ended:
+            self.skip(ENDED_ALONE)
         if recovery.exit_code is not None and recovery.took_s is not None:
             self.note(f"the plugin ended with {recovery.exit_code} and was started again, as its DaemonSet would")
         return recovery

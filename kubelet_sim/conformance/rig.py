@@ -86,6 +86,8 @@ class Rig:
         self.bell = Bell()
         self.was_lost = False
         """Whether the plugin had to be started again since somebody looked."""
+        self._was_given_up = False
+        """Whether a check has waited for it to come back, in vain: to wait once more brings nothing."""
         self.remembered: dict[str, Any] = {}
         """What checks on this plugin leave to those after them, by names of theirs."""
         self.window: Window | None = None
@@ -189,10 +191,11 @@ class Rig:
         """Have the plugin ready for the next check; starts it again if it is gone, or does not come back by itself."""
         if not self.node.has_kubelet:
             await self.node.restart()
+        was_given_up, self._was_given_up = self._was_given_up, False
         if self.is_ready() and not self.plugin.has_ended:
             return True
         self.was_lost = True
-        if not self.plugin.has_ended and await self.settled(self.config.start_timeout_s):
+        if not (was_given_up or self.plugin.has_ended) and await self.settled(self.config.start_timeout_s):
             return True
         if self.plugin.can_start:
             await self.plugin.close()
@@ -205,20 +208,27 @@ class Rig:
     async def recovered(self, since_s: float, within_s: float) -> Recovery:
         """Wait until every resource has registered and listed again since that moment.
 
-        A plugin that ends with an error on the way is started again, as its DaemonSet would: that counts.
+        A plugin that ends with an error on the way is started again, as its DaemonSet would: that counts. One that was attached
+        to may be started again by others.
         """
+        recovery = await self._recovered(since_s, within_s)
+        self._was_given_up = recovery.took_s is None
+        return recovery
+
+    async def _recovered(self, since_s: float, within_s: float) -> Recovery:
         resources, exit_code = self.resources, None
+        is_ours = self.plugin.can_start
         deadline = time.monotonic() + within_s
 
         def is_back() -> bool:
             return all(self._is_back(resource, since_s) for resource in resources)
 
         while (left_s := deadline - time.monotonic()) > 0:
-            await self.bell.first(lambda: is_back() or self.plugin.has_ended, left_s)
+            await self.bell.first(lambda: is_back() or (is_ours and self.plugin.has_ended), left_s)
             if is_back():
                 return Recovery(time.monotonic() - since_s, exit_code)
-            if self.plugin.has_ended:
-                if not self.plugin.exit_code or exit_code is not None or not self.plugin.can_start:
+            if is_ours and self.plugin.has_ended:
+                if not self.plugin.exit_code or exit_code is not None:
                     return Recovery(None, self.plugin.exit_code)
                 exit_code = self.plugin.exit_code
                 await self.plugin.start()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -202,6 +207,100 @@ def test_an_attached_plugin_that_is_lost_gets_a_restart_of_the_kubelet(short_roo
     expected = {"law-reconnect-after-stream-loss": Status.WARNED, "restart-quick": Status.PASSED}
     assert statuses(report) == expected, told(report)
     assert not any("never got ready" in note for note in report.notes)
+
+
+async def killed_and_back(bench: Bench) -> None:
+    """Its plugin is killed; somebody has to start it again."""
+    assert bench.plugin.pid is not None
+    began_s = time.monotonic()
+    os.kill(bench.plugin.pid, signal.SIGKILL)
+    if (await bench.recovered(began_s, 60.0)).took_s is None:
+        bench.error("it did not come back")
+
+
+@pytest.mark.parametrize("is_supervised, first", [(True, Status.PASSED), (False, Status.SKIPPED)])
+def test_an_attached_plugin_that_ends_may_be_started_by_others(
+    short_root: Path, is_supervised: bool, first: Status
+) -> None:
+    """As by a DaemonSet: then that is how it comes back, and it is tested on. Else nobody can say whether it would have."""
+    folder = short_root / "device-plugins"
+    folder.mkdir()
+    word = "while" if is_supervised else "if"
+    end = "done" if is_supervised else "fi"
+    begin = "do" if is_supervised else "then"
+    plugin = shlex.join([sys.executable, "-m", "plugins_examples.env_gpu", "--socket-dir", str(folder)])
+    config = SuiteConfig(attach=short_root, seed=1, start_timeout_s=30.0, patience=1.0 if is_supervised else 0.02)
+    script = f"{word} sleep 0.2; {begin} {plugin}; {end}"
+    with subprocess.Popen(["sh", "-c", script], cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as shell:
+        try:
+            report = play(
+                made("x-kill", killed_and_back, Stage.RESTARTS), made("x-next", passes, Stage.RESTARTS), config=config
+            )
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+    expected = {"x-kill": first, "x-next": first}
+    assert statuses(report) == expected, told(report)
+    if not is_supervised:
+        assert "nobody has started it again" in report.outcomes[0].reason
+
+
+def test_what_a_check_has_waited_for_in_vain_is_not_waited_for_again() -> None:
+    """A plugin that does not come back is started anew at once for the next check, not after another start's time."""
+
+    async def cuts(bench: Bench) -> None:
+        assert (await bench.recovered(await bench.cut_streams(), 2.0)).took_s is None
+
+    config = evolve(example("faulty", "--fault", "stays-cut-off"), jobs=1, start_timeout_s=60.0)
+    began_s = time.monotonic()
+    report = play(made("x-cut", cuts, Stage.RESTARTS), made("x-next", passes, Stage.RESTARTS), config=config)
+    assert statuses(report) == {"x-cut": Status.PASSED, "x-next": Status.PASSED}, told(report)
+    assert time.monotonic() - began_s < 60
+
+
+def test_names_are_looked_at_before_what_goes_by_them() -> None:
+    """A plugin with other names each time is told of that, and not only lost in the checks before."""
+    config = evolve(example("faulty", "--fault", "new-names"), jobs=1, patience=0.02, start_timeout_s=5.0)
+    report = play(CHECKS["law-reconnect-after-stream-loss"], CHECKS["name-stable"], config=config)
+    assert statuses(report)["name-stable"] is Status.WARNED, told(report)
+
+
+def test_a_plugin_that_the_check_before_made_deaf_is_tried_from_its_start() -> None:
+    """One that misses what comes right after a registration misses the first restart of this check, too, if it comes then."""
+
+    async def restarts(bench: Bench) -> None:
+        assert (await bench.recovered(await bench.restart_kubelet(), 240.0)).took_s is not None
+
+    config = evolve(example("faulty", "--fault", "drops-late-events"), jobs=1, patience=0.25)
+    deaf = CHECKS["restart-created-event-after-register"]
+    report = play(made("x-restart", restarts, Stage.RESTARTS, limit_s=70.0), deaf, config=config)
+    assert statuses(report) == {"x-restart": Status.PASSED, deaf.id: Status.FAILED}, told(report)
+
+
+def test_a_plugin_that_can_write_all_the_same_is_no_plugin_without_rights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a user namespace it is root, whoever we are: nothing can be said of how it takes a refusal."""
+    access = os.access
+
+    def refused(path: Path, mode: int, **more: Any) -> bool:
+        return Path(path).stat().st_mode & 0o777 != 0o500 and access(path, mode, **more)
+
+    monkeypatch.setattr("kubelet_sim.conformance.checks.security.os.access", refused)
+    report = only(evolve(GOOD, select=("sec-clear-permission-error",)))
+    assert [each.status for each in report.outcomes] == [Status.SKIPPED], told(report)
+    assert "made its socket all the same" in report.outcomes[0].reason
+
+
+def test_what_is_not_tested_for_want_of_devices_is_told() -> None:
+    """A verdict on a plugin without a healthy device is one on half of it."""
+    report = only(evolve(example("device_nodes", "--device", "/dev/no-such-device"), select=("alloc-*",), seed=1))
+    assert report.notes == ("no device is healthy here: what a container would get was not tested",)
+
+
+def test_each_kubelet_is_announced() -> None:
+    """Where there are several, so that progress can be told apart."""
+    texts: list[str] = []
+    config = evolve(GOOD, select=("name-valid",), kubelet_versions=("1.25", "1.36"))
+    run(config, lambda progress: texts.append(progress.text))
+    assert [each for each in texts if each] == ["on kubelet v1.25.14", "on kubelet v1.36.2"]
 
 
 def test_nothing_of_a_plugin_is_left_behind(tmp_path: Path) -> None:

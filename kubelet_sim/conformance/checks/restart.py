@@ -197,14 +197,13 @@ async def quick(bench: Bench) -> None:
     source="public reports",
     rules="DM-17 DM-31 DM-33",
     stage=Stage.RESTARTS,
-    limit_s=180,
+    limit_s=240,
 )
 async def created_event(bench: Bench) -> None:
     """Register, and gone again."""
     known = {resource: set(bench.healthy_ids(resource)) for resource in bench.resources}
-    began_s, count = time.monotonic(), len(bench.seen.streams)
-    await bench.restart_kubelet()
-    if not await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S):
+    began_s = time.monotonic()
+    if not await _registers_again(bench) and not await _registers_from_start(bench):
         bench.skip("the plugin did not register again: see restart-reregister")
     since_s = await bench.restart_kubelet()
     what = "after kubelet.sock was replaced right after a registration"
@@ -223,6 +222,23 @@ async def created_event(bench: Bench) -> None:
         if len(links) != 1:
             bench.error(f"{resource}: {len(links)} streams are open, one was expected", resource=str(resource))
     bench.note(f"all of it took {time.monotonic() - began_s:.1f} s")
+
+
+async def _registers_again(bench: Bench) -> bool:
+    count = len(bench.seen.streams)
+    await bench.restart_kubelet()
+    return bool(await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S))
+
+
+async def _registers_from_start(bench: Bench) -> bool:
+    """For one that had just registered when this check began, and may be deaf for that reason alone, as it may be later on."""
+    started_s = bench.plugin.started_at_s or 0.0
+    if not bench.plugin.can_start or sum(each.at_s > started_s for each in bench.seen.registrations) <= len(
+        bench.resources
+    ):
+        return False
+    await bench.plugin.close()
+    return await bench.start() and await _registers_again(bench)
 
 
 @check(

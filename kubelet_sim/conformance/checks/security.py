@@ -55,7 +55,11 @@ async def permission_error(bench: Bench) -> None:
         if os.access(bench.directory, os.W_OK):
             bench.skip("needs a plugin that does not run as root: root may write everywhere")
         await bench.start(settled=False)
-        has_ended = bool(await bench.holds(lambda: bench.plugin.has_ended, ENDS_WITHIN_S))
+        await bench.holds(lambda: bench.plugin.has_ended or bench.sockets() or bench.seen.registrations, ENDS_WITHIN_S)
+        has_ended = bench.plugin.has_ended
+        if bench.sockets() or bench.seen.registrations:
+            # In a user namespace it is root, whoever we are.
+            bench.skip("needs a plugin without rights: this one made its socket all the same; --isolate none may help")
     finally:
         bench.directory.chmod(0o755)
         kubelet_socket.chmod(0o755)
