@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+NO_UTF8 = "it is no UTF-8 text"
+"""What there is to say of a file that was to be text."""
+
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 # Controls (C0, DEL, C1), marks that reorder or hide what stands beside them, line separators, halves of characters. The

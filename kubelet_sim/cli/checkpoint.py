@@ -39,7 +39,10 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
 
     For each pod and container: resources, device ids by NUMA node (-1: none), and the decoded Allocate answer. Then the
     registered resources with their healthy devices, and what a kubelet would make of the file. `-o wide` spells the
-    answers out. A file whose checksum does not fit is shown all the same, with exit code 1, since a kubelet would not use it; so is one of a kubelet before 1.20.
+    answers out. A file whose checksum does not fit is shown all the same, and so is one of a kubelet before 1.20.
+
+    Exit codes, as of `verify`: 0 a kubelet would use the file, 1 it would start without it, 2 the file cannot be read or is
+    too large.
 
     \b
     Example: kubelet-sim checkpoint show kubelet_internal_checkpoint --resource example.com/gpu

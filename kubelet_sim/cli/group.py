@@ -42,7 +42,10 @@ class Commands(click.Group):
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
-            complain(_one_line(error))
+            if type(error).__name__ == "NoArgsIsHelpError":  # of click 8.2 and later; its message is the help
+                click.echo(error.format_message(), err=True)
+            else:
+                complain(_one_line(error))
             code = EXIT_MISUSE
         except click.Abort:
             code = EXIT_INTERRUPTED

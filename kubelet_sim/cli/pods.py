@@ -22,7 +22,7 @@ from kubelet_sim.cli.options import (
     to_seconds,
     where_text,
 )
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.text import NO_UTF8, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Deletion
@@ -86,7 +86,8 @@ def read_text(file: str) -> str:
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from error
+        where = f"byte {error.start} is {error.object[error.start]:#04x}"
+        raise UsageError(f"cannot read {name}: {NO_UTF8}: {where}") from error
 
 
 def deletion_options(command: F) -> F:

@@ -11,7 +11,7 @@ import click
 
 from kubelet_sim.cli.group import EXIT_FINDINGS
 from kubelet_sim.cli.options import common, output_option, root_path
-from kubelet_sim.cli.text import cut, escape_terminal
+from kubelet_sim.cli.text import NO_UTF8, cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.node.recording.replaying import Difference, Replayed
@@ -79,7 +79,7 @@ def replay(  # noqa: PLR0913 - options
         with click.open_file(str(file), encoding="utf-8") as lines:
             came = replaying.replay(lines)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is no transcript: it is no UTF-8 text") from error
+        raise UsageError(f"{file} is no transcript: {NO_UTF8}") from error
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error
     click.echo(_as_json(came) if output == "json" else _as_text(came, file))
@@ -102,7 +102,7 @@ def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) 
         with click.open_file(str(file), encoding="utf-8") as lines:
             found = recordings(lines)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is no transcript: it is no UTF-8 text") from error
+        raise UsageError(f"{file} is no transcript: {NO_UTF8}") from error
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error
     if resource is not None:

@@ -17,6 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
+from kubelet_sim.foreign import NO_UTF8
 from kubelet_sim.manifests import pod_from_mapping, read_pods
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Pod
@@ -147,7 +148,7 @@ def _read_file(path: Path) -> Pod | _Unusable | None:
     except OSError as error:
         return _Unusable(error.strerror or str(error))
     except UnicodeDecodeError:
-        return _Unusable("it is no UTF-8 text")
+        return _Unusable(NO_UTF8)
     except UsageError as error:
         return _Unusable(str(error))
 

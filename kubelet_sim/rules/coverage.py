@@ -53,8 +53,8 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
     ("TM-47", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
     # The pod resources API
     ("PR-1…PR-27 PR-30…PR-32", DONE, ""),
-    ("PR-28", PARTIAL, "an emulated node has no memory manager, so the field is empty; the client shows a real node's"),
-    ("PR-29", PARTIAL, "an emulated node has no claims, so the field is empty; the client shows a real node's"),
+    ("PR-28", PARTIAL, "a node without memory manager leaves the field empty (PR-30); the client shows a real node's"),
+    ("PR-29", PARTIAL, "a node without claims leaves the field empty (PR-30); the client shows a real node's"),
 )
 
 

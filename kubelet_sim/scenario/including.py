@@ -13,6 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.foreign import NO_UTF8
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.scenario.places import Place, Places
 
@@ -42,9 +43,10 @@ class Folder:
             raise UsageError(f"{name} lies outside of the story's folder; it is read with --allow-outside only")
         try:
             return path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"cannot read {name}: {NO_UTF8}") from error
         except (OSError, ValueError) as error:
-            why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise UsageError(f"cannot read {name}: {why}") from error
+            raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
 
     def fragment(self, name: str) -> tuple[Folder, Mapping[str, Any], Place]:
         """A fragment of a story, the folder for what it includes itself, and its place. Raises `UsageError`."""

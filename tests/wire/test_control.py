@@ -389,6 +389,15 @@ def abandon_restart(client: ControlClient) -> None:
     assert call.exception() is not None
 
 
+def abandon_advance(client: ControlClient) -> None:
+    """Move the clock, and do not wait for it."""
+    method: grpc.UnaryUnaryMultiCallable[pb.AdvanceRequest, bytes] = client._opened().unary_unary(
+        f"/{SERVICE}/Advance", request_serializer=pb.AdvanceRequest.SerializeToString
+    )
+    call = method.future(pb.AdvanceRequest(seconds=1), timeout=0.2)
+    assert call.exception() is not None
+
+
 def test_what_was_begun_is_finished() -> None:
     """A caller that leaves does not leave a restart half done."""
 
@@ -398,6 +407,25 @@ def test_what_was_begun_is_finished() -> None:
         await aside(abandon_restart, client)
         node.may_finish.set()
         await until(lambda: ("restart",) in node.calls)
+
+    controlled(body)
+
+
+def test_time_stops_when_nobody_waits_for_it() -> None:
+    """A caller that leaves a long advance does not leave the node busy with it for hours."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        stopped = asyncio.Event()
+
+        async def for_ever(_seconds: float) -> None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                stopped.set()
+
+        node.advance = for_ever  # type: ignore[method-assign]
+        await aside(abandon_advance, client)
+        await soon(stopped.wait())
 
     controlled(body)
 

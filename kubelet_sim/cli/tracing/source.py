@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.foreign import NO_UTF8
 from kubelet_sim.node.recording.reading import Line, read_header, read_line, read_lines
 from kubelet_sim.transcript import Record
 
@@ -28,7 +29,7 @@ def lines_of_file(path: Path, *, follow: bool = False) -> Iterator[Line]:
             else:
                 yield from read_lines(text)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no transcript: it is no UTF-8 text") from error
+        raise UsageError(f"{path} is no transcript: {NO_UTF8}") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except UsageError as error:

@@ -67,6 +67,15 @@ def test_foreign_text_in_an_error_is_escaped(capsys: Capture) -> None:
     assert outcome(UsageError("a\x1b]0;x\x07\nb"), capsys) == (2, "error: a\\x1b]0;x\\x07\\nb\n")
 
 
+def test_a_group_without_a_command_shows_its_help(capsys: Capture) -> None:
+    """On its lines, as it was written; the exit code says that nothing was done."""
+    group = Commands("program", commands={"inner": click.Group("inner", help="What it is for.")})
+    code, text = end_of(group, ["inner"], capsys)
+    assert code == 2
+    assert "\n  What it is for.\n" in text
+    assert "error:" not in text
+
+
 @pytest.mark.parametrize("arguments", [["fail", "--nope"], ["nope"], ["fail", "extra"]])
 def test_misuse_is_one_line(arguments: list[str], capsys: Capture) -> None:
     """Errors of click look like ours, and point at the help."""

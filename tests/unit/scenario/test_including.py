@@ -58,6 +58,13 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
         assert len(read(folder, f"include: {name}\n", allows_outside=True).steps) == 1
 
 
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    """It says so in the same words as everywhere; a path that cannot be is another matter."""
+    (tmp_path / "f.yaml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"cannot read f.yaml: it is no UTF-8 text"):
+        read(tmp_path, "include: f.yaml\n")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """The error has the line of the story."""
     text = "name: s\nnode: {runs_containers: true}\nsteps:\n- do: pause\n- do: apply\n  file: none.yaml\n"
