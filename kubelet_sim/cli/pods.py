@@ -50,7 +50,9 @@ def apply(files: tuple[str, ...], root: Path | None) -> None:
     """Put pods on the node: all pods of all files, or none of them.
 
     Manifests are Pods as people have them, in YAML or JSON, several documents in a file if need be. A pod that is there
-    with the same manifest is left alone; to change a pod, delete it first.
+    with the same manifest is left alone. One with other amounts of cpu and memory is resized while it runs, if the kubelet's
+    release does that (1.33 and later) and lets it pass admission again: `get pods NAME -o yaml` has PodResizePending if not.
+    For any other change, delete the pod first.
 
     \b
     Example: kubelet-sim apply -f pod.yaml
@@ -59,7 +61,7 @@ def apply(files: tuple[str, ...], root: Path | None) -> None:
     with connected(root) as node:
         for pod in node.apply([pod.manifest for pod in pods]):
             where = where_text(pod.namespace)
-            click.echo(escape_terminal(f"pod/{pod.name}{where} {'created' if pod.created else 'unchanged'}"))
+            click.echo(escape_terminal(f"pod/{pod.name}{where} {pod.word}"))
 
 
 def _pods_of(files: tuple[str, ...]) -> list[Pod]:

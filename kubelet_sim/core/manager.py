@@ -30,12 +30,13 @@ from kubelet_sim.core.ports import Journal, Order, Sorted
 from kubelet_sim.core.preparation import preparing
 from kubelet_sim.core.reclaim import reclaim
 from kubelet_sim.core.registration import registering
+from kubelet_sim.core.resizing import resizing
 from kubelet_sim.core.running import runtime_listed
 from kubelet_sim.core.sidecars import as_known
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology.settings import merger
 from kubelet_sim.core.updates import devices_listed, stream_ended
-from kubelet_sim.core.walks import AdmissionAsked, Asked, PreparationAsked, RegisterAsked, WatchedAsked
+from kubelet_sim.core.walks import AdmissionAsked, Asked, PreparationAsked, RegisterAsked, ResizeAsked, WatchedAsked
 from kubelet_sim.core.watched import registering_watched, watched_plugin_gone
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admission
@@ -140,6 +141,8 @@ class DeviceManager:
                 return self.register_watched(info, registration_socket, directory)
             case AdmissionAsked(pod):
                 return self.admit(pod)
+            case ResizeAsked(pod):
+                return resizing(self.context, as_known(self.context.profile, pod), self._further)
             case PreparationAsked(pod, name) if (container := pod.container(name)) is not None:
                 return self.prepare(pod, container)
         raise UsageError(f"{asked!r} is nothing that a device manager answers")

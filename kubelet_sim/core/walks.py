@@ -46,6 +46,14 @@ class AdmissionAsked(Asked[Admission]):
 
 
 @frozen
+class ResizeAsked(Asked[Admission]):
+    """Somebody wants an admitted pod to have other amounts of cpu and memory. Rules: DM-114"""
+
+    pod: Pod
+    """As it is to be."""
+
+
+@frozen
 class PreparationAsked(Asked[ContainerSpec | None]):
     """A container of the pod is about to be created. Rules: DM-103"""
 

@@ -12,4 +12,13 @@ class AppliedPod:
     name: str
     namespace: str
     created: bool
-    """False: a pod with the same manifest was there already, and nothing was done."""
+    """False: a pod of that name was there already."""
+    is_resized: bool = False
+    """Whether that one is to have other amounts of cpu and memory; otherwise nothing was done about it."""
+
+    @property
+    def word(self) -> str:
+        """What became of it, as kubectl says it."""
+        if self.created:
+            return "created"
+        return "configured" if self.is_resized else "unchanged"

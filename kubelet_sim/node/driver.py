@@ -29,7 +29,7 @@ from kubelet_sim.core.effects import (
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
 from kubelet_sim.core.manager import DeviceManager
-from kubelet_sim.core.walks import AdmissionAsked, Asked, RegisterAsked
+from kubelet_sim.core.walks import AdmissionAsked, Asked, RegisterAsked, ResizeAsked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from kubelet_sim.model.ids import ClientID, DeviceID
@@ -205,7 +205,7 @@ class Driver:
             raise
         else:
             tell("end", Came(asked, result, now() - begun_at_s), walk=run.number)
-            if isinstance(asked, AdmissionAsked):
+            if isinstance(asked, AdmissionAsked | ResizeAsked):
                 self.observed.admitted(now() - begun_at_s)
             return result
         finally:

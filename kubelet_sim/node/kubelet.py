@@ -28,7 +28,7 @@ from kubelet_sim.core.manager import DeviceManager
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.settings import Merger
-from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, WatchedAsked
+from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, ResizeAsked, WatchedAsked
 from kubelet_sim.core.watched import serving_socket
 from kubelet_sim.errors import KubeletSimError, PreparationFailed
 from kubelet_sim.model.admission import Admission, Rejected
@@ -255,6 +255,10 @@ class Kubelet:
         if isinstance(verdict, Rejected):
             self.observed.rejections[reason_to_count(verdict.reason)] += 1
         return verdict
+
+    async def resize(self, pod: Pod) -> Admission:
+        """The verdict on an admitted pod with other amounts, after all earlier ones. Rules: DM-74, DM-114"""
+        return await finished(self._driver.own(self._driver.walk(ResizeAsked(pod), in_turn=True)))
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerSpec | None:
         """What the container gets, once more at every creation; `None`: no device plugin has a say in it.

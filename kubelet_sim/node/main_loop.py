@@ -21,7 +21,7 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.life import GRACEFUL, Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node import scripted
-from kubelet_sim.node.applying import new_pods
+from kubelet_sim.node.applying import sorted_out
 from kubelet_sim.node.back_off import BackOff
 from kubelet_sim.node.events import WARNING
 from kubelet_sim.node.kubelet import Kubelet, finished
@@ -96,12 +96,27 @@ class MainLoop:
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """`apply` for manifests; one that is the same as that of the pod of its name is passed over.
 
+        One that has other amounts of cpu and memory is a resize, on which the verdict comes as on a new pod.
+
         Raises:
-            UsageError: one is no pod, or another pod of its name is there; none was added.
+            UsageError: one is no pod, another pod of its name is there, or no kubelet runs for a resize; none was added.
+
+        Rules: DM-114
         """
-        pods, answers = new_pods(manifests, self.pods)
+        pods, resized, answers = sorted_out(manifests, self.pods, self._around.config.profile)
+        kubelet = self._around.kubelet() if resized else None
         await self.apply(pods)
+        if kubelet is not None:
+            for pod in resized:
+                kubelet.run(self._resize(pod, kubelet))
         return answers
+
+    async def _resize(self, pod: Pod, kubelet: Kubelet) -> None:
+        """In turn with admissions; a pod that has ended meanwhile has no use for it. Rules: DM-74, DM-114"""
+        async with self._turn:
+            known = self.pods.get(pod.uid)
+            if known is not None and not known.is_terminal and not known.is_deleting:
+                known.resized(pod, await kubelet.resize(pod))
 
     async def dispatch(self, kubelet: Kubelet, seed: int | None = None) -> None:
         """The first batch of the pod source: it counts as ready when all of it was admitted.

@@ -22,7 +22,7 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) ->
 
     `health` is what the API server was told last.
 
-    Rules: DM-77, DM-104, DM-155, DM-156, DM-158
+    Rules: DM-77, DM-104, DM-114, DM-155, DM-156, DM-158
     """
     pod = known.pod
     manifest = dict(pod.manifest)
@@ -37,9 +37,19 @@ def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) ->
         "metadata": metadata,
         "status": {
             **{name: text for name, text in status.items() if text},
+            **_conditions(known),
             **_container_statuses(pod, known, runtime, health),
         },
     }
+
+
+def _conditions(known: KnownPod) -> dict[str, Any]:
+    """The one that is about resizes, if there is anything to say. Rules: DM-114"""
+    why = known.refused_resize
+    if why is None:
+        return {}
+    pending = {"type": "PodResizePending", "status": "True", "reason": why.reason, "message": why.message}
+    return {"conditions": [pending]}
 
 
 def _container_statuses(pod: Pod, known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class KnownPod:
     """The last one."""
     verdict_of: int = 0
     """Which kubelet process gave it, counted from 1."""
+    refused_resize: Rejected | None = None
+    """Why the pod does not have the amounts that somebody asked for last. Rules: DM-114"""
     resyncs: asyncio.Task[None] | None = None
     """What brings its status up to date from time to time. Rules: DM-158"""
     worker: asyncio.Task[None] | None = None
@@ -57,6 +59,12 @@ class KnownPod:
         if isinstance(verdict, Rejected):
             self.phase, self.reason, self.message = "Failed", verdict.reason, prefix + verdict.message
             self.waiting.clear()
+
+    def resized(self, pod: Pod, verdict: Admission) -> None:
+        """Take the verdict on other amounts into the status: the pod has them, or stays as it is. Rules: DM-114"""
+        self.refused_resize = verdict if isinstance(verdict, Rejected) else None
+        if self.refused_resize is None:
+            self.pod = pod
 
     def let_go(self) -> None:
         """Nobody looks after it any more."""

@@ -139,6 +139,9 @@ class Profile:
     predicates_skip_claimed: bool = True
     """Whether predicates drop such a request, too. Rules: DM-80, DM-179"""
 
+    resizes_in_place: bool = True
+    """Whether the cpu and memory of a pod that runs can be changed. Rules: DM-114, DM-178"""
+
     # Topology
     numa_node_of_no_topology: int = -1
     """Under which node a device without topology is recorded. Rules: DM-100, DM-163, DM-166"""

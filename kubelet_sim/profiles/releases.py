@@ -47,8 +47,8 @@ V1_33 = _before(
     pod_resources_get=Offer.OFF,
     list_shows_active_pods_only=False,
 )
-# Regular files are swept, too. Rules: DM-176
-V1_32 = _before(V1_33, "1.32", "v1.32.13", sweep=Sweep.NOT_DIRECTORIES_UNFOLLOWED)
+# Regular files are swept, too; resizes in place are behind a gate that is off. Rules: DM-114, DM-176
+V1_32 = _before(V1_33, "1.32", "v1.32.13", sweep=Sweep.NOT_DIRECTORIES_UNFOLLOWED, resizes_in_place=False)
 # CDI by annotation; no health check, no count of rejections. Rules: DM-175
 V1_31 = _before(
     V1_32,

@@ -240,6 +240,14 @@ _ALL = (
         "A request that the pod's status maps to a resource claim needs no room on the node.",
         "A request needs room on the node whatever resource claims the pod's status names.",
     ),
+    _truth(
+        "resizes_in_place",
+        "pods are resized in place",
+        "DM-114 DM-178",
+        "The cpu and memory of a pod that runs can be changed: it passes admission again, and is refused if one of its "
+        "devices is unhealthy or gone.",
+        "The cpu and memory of a pod that runs stay as they are (there is a gate for it from 1.27 on, off by default).",
+    ),
     _choice(
         "numa_node_of_no_topology",
         "devices without topology are recorded under NUMA node",

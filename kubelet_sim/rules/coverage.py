@@ -24,8 +24,7 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
     ("DM-72…DM-75 DM-77…DM-102", DONE, ""),
     ("DM-76", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
     # Creating containers, restarts, reclaim
-    ("DM-103…DM-113 DM-115…DM-122", DONE, ""),
-    ("DM-114", LEFT_OUT, "pods are not resized in place on an emulated node; what is checked again is DM-90"),
+    ("DM-103…DM-122", DONE, ""),
     # Merged responses and the container's settings
     ("DM-123…DM-134", DONE, ""),
     # The checkpoint
@@ -39,7 +38,7 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
         "the transcript tells the same in words of its own, with rules; a kubelet's log is not imitated",
     ),
     # Other releases
-    ("DM-163 DM-166…DM-169 DM-171…DM-173 DM-175…DM-177 DM-179…DM-181", DONE, ""),
+    ("DM-163 DM-166…DM-169 DM-171…DM-173 DM-175…DM-181", DONE, ""),
     ("DM-164", PARTIAL, "but for the path of the socket on Windows"),
     ("DM-165", PARTIAL, "1.22 was not read, so it is as 1.21 is; the race of its first patch is not emulated"),
     (
@@ -48,7 +47,6 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
         "that hints take a lock cannot be seen here, and claims have no CDI devices on an emulated node",
     ),
     ("DM-174", PARTIAL, "the runtime of an emulated node is ready before the first node status, in every release"),
-    ("DM-178", PARTIAL, "pods are not resized in place on an emulated node"),
     ("TM-1…TM-46 TM-48…TM-68", DONE, ""),
     ("TM-47", LEFT_OUT, "pod-level resource managers (alpha, off) are not emulated"),
     # The pod resources API

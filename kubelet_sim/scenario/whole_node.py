@@ -81,7 +81,7 @@ class WholeNode(Stage):
             raise UsageError("there is nothing to apply: give pods, or a file")
         applied = await self.node.apply_manifests(manifests)
         await self._caught_up()
-        return {"pods": {each.name: "created" if each.created else "unchanged" for each in applied}}
+        return {"pods": {each.name: each.word for each in applied}}
 
     async def _do_delete_pod(
         self,

@@ -77,7 +77,7 @@ class ControlClient:
         """Put pods on the node, all or none."""
         request = pb.ApplyRequest(manifests=[json.dumps(manifest) for manifest in manifests])
         answer = self._unary("Apply", request, pb.ApplyResponse)
-        return tuple(AppliedPod(pod.name, pod.namespace, pod.created) for pod in answer.pods)
+        return tuple(AppliedPod(pod.name, pod.namespace, pod.created, pod.is_resized) for pod in answer.pods)
 
     def delete(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
         """Delete a pod."""

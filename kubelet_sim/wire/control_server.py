@@ -218,7 +218,10 @@ class _Service:
         manifests = [_mapping(text) for text in request.manifests]
         applied = await self._to_its_end(self._node.apply_manifests(manifests))
         return pb.ApplyResponse(
-            pods=[pb.AppliedPod(name=pod.name, namespace=pod.namespace, created=pod.created) for pod in applied]
+            pods=[
+                pb.AppliedPod(name=pod.name, namespace=pod.namespace, created=pod.created, is_resized=pod.is_resized)
+                for pod in applied
+            ]
         )
 
     async def delete(self, request: pb.DeleteRequest) -> pb.DeleteResponse:

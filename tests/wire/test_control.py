@@ -417,7 +417,7 @@ def test_time_stops_when_nobody_waits_for_it() -> None:
     async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
         stopped = asyncio.Event()
 
-        async def for_ever(_seconds: float) -> None:
+        async def for_ever(seconds: float) -> None:
             try:
                 await asyncio.get_running_loop().create_future()
             finally:

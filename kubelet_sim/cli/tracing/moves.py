@@ -118,6 +118,8 @@ def _question(value: Mapping[str, Json]) -> tuple[Lane, str, str]:
             return Lane(PLUGIN, resource), resource, f"Register, socket {socket}"
         case {"type": "AdmissionAsked", "pod": {"name": str(name), "namespace": str(namespace)}}:
             return Lane(PODS), f"{namespace}/{name}", "a pod to admit"
+        case {"type": "ResizeAsked", "pod": {"name": str(name), "namespace": str(namespace)}}:
+            return Lane(PODS), f"{namespace}/{name}", "a pod to resize"
         case {
             "type": "PreparationAsked",
             "pod": {"name": str(name), "namespace": str(namespace)},

@@ -83,18 +83,22 @@ class AppliedPod(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     NAMESPACE_FIELD_NUMBER: builtins.int
     CREATED_FIELD_NUMBER: builtins.int
+    IS_RESIZED_FIELD_NUMBER: builtins.int
     name: builtins.str
     namespace: builtins.str
     created: builtins.bool
-    """False: a pod with the same manifest was there already."""
+    """False: a pod of that name was there already."""
+    is_resized: builtins.bool
+    """Whether that one is to have other amounts of cpu and memory."""
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         namespace: builtins.str = ...,
         created: builtins.bool = ...,
+        is_resized: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["created", b"created", "name", b"name", "namespace", b"namespace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["created", b"created", "is_resized", b"is_resized", "name", b"name", "namespace", b"namespace"]) -> None: ...
 
 global___AppliedPod = AppliedPod
 

@@ -65,6 +65,7 @@ CHANGES: dict[str, dict[str, object]] = {
     # By DM-174
     "unlisted_resources_dropped_for_init": {"1.20": False, "1.31.0": True},
     # By DM-99, DM-177
+    "resizes_in_place": {"1.20": False, "1.33": True},
     "no_response_text_is_empty": {"1.20": False, "1.34": True},
     # By DM-59, DM-177
     "vanished_device_crashes": {"1.20": False, "1.34": True},

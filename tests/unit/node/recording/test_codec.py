@@ -16,7 +16,7 @@ from kubelet_sim.core.facts import (
     StatusRoundDue,
     StreamEnded,
 )
-from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked
+from kubelet_sim.core.walks import AdmissionAsked, PreparationAsked, RegisterAsked, ResizeAsked
 from kubelet_sim.errors import PreparationFailed, RpcFailed, UsageError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.admission import Admitted, Rejected
@@ -51,6 +51,7 @@ VALUES = [
         (RestoredEntry(PodUID("u"), ContainerName("c"), DEV, {NumaNode(-1): (DeviceID("a"),)}, RESPONSE),), (DEV,), 0.0
     ),
     AdmissionAsked(POD),
+    ResizeAsked(POD),
     PreparationAsked(POD, ContainerName("main")),
     RegisterAsked(Registration("v1beta1", "p.sock", DEV, PluginOptions(pre_start_required=True))),
     CallAllocate(ClientID(1), (DeviceID("a"), DeviceID("b"))),

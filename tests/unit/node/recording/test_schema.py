@@ -43,12 +43,13 @@ class _Shuffled:
 
 
 def stories() -> Iterator[Story]:
-    """Those told by hand, and those of the plugin watcher."""
+    """Those told by hand, those of the plugin watcher, and one of a resize."""
     for name in ("scenarios.json", "scenarios2.json"):
         yield from read_stories((ROOT / "tests" / "vectors" / name).read_text("utf-8"), name)
-    path = ROOT / "tests" / "scenarios" / "watcher" / "plugin-watcher.yaml"
-    assert list(read_documents(path.read_text("utf-8"), path.name))
-    yield from read_stories(path.read_text("utf-8"), path.name)
+    for name in ("watcher/plugin-watcher.yaml", "versions/resize.yaml"):
+        text = (ROOT / "tests" / "scenarios" / name).read_text("utf-8")
+        assert list(read_documents(text, name))
+        yield from read_stories(text, name)
 
 
 async def a_node_with_agents(path: Path, root: Path) -> None:
