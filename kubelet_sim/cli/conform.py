@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
-from kubelet_sim.cli.options import common, parse_duration
+from kubelet_sim.cli.options import common
 from kubelet_sim.cli.reporting import Audience, report_options, wanted_reports
+from kubelet_sim.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.completing import fault_ids, fault_names
-from kubelet_sim.cli.options import common, connected, debug, output_option, parse_duration
+from kubelet_sim.cli.options import common, connected, debug, output_option
 from kubelet_sim.cli.render import machine_text
 from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kubelet_sim.cli.group import DEBUG
+from kubelet_sim.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
@@ -18,19 +17,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 ROOT_VARIABLE = "KUBELET_SIM_ROOT"
-_LONGEST_S = 10**9
-_UNITS = {
-    "h": Fraction(3600),
-    "m": Fraction(60),
-    "s": Fraction(1),
-    "ms": Fraction(1, 10**3),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "ns": Fraction(1, 10**9),
-}
-_NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
-_PART = re.compile(rf"({_NUMBER})(h|ms|m|s|us|µs|ns)")
-_DURATION = re.compile(rf"(?:{_PART.pattern})+")
 
 
 def common(command: F) -> F:
@@ -98,21 +84,6 @@ def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | No
         return None if value is None else parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
-
-
-def parse_duration(text: str) -> float:
-    """The seconds of `1h30m`, `10s`, `500ms`, or of a plain number. Raises `ValueError` with what was expected."""
-    if re.fullmatch(_NUMBER, text, re.ASCII):
-        seconds = Fraction(text.rstrip("."))
-    elif _DURATION.fullmatch(text):
-        seconds = sum(
-            (Fraction(number.rstrip(".")) * _UNITS[unit] for number, unit in _PART.findall(text)), start=Fraction(0)
-        )
-    else:
-        raise ValueError(f"{text!r} is no duration such as 10s, 5m, 1h30m, 500ms, or a number of seconds")
-    if seconds > _LONGEST_S:
-        raise ValueError(f"{text!r} is too long")
-    return float(seconds)
 
 
 def duration_text(seconds: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubelet_sim.model.durations import WITH_UNITS
 from kubelet_sim.profiles import RELEASES
 from kubelet_sim.scenario import model, values, verbs
 from kubelet_sim.scenario.command import ISOLATE
@@ -25,9 +26,7 @@ _TRUTH: Schema = {"type": "boolean"}
 _INTEGER: Schema = {"type": "integer"}
 _LIST: Schema = {"type": "array"}
 _MAPPING: Schema = {"type": "object"}
-_SECONDS: Schema = {
-    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$"}]
-}
+_SECONDS: Schema = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{WITH_UNITS}$"}]}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _ONE_OR_MORE: Schema = {"anyOf": [_TEXT, _TEXTS]}
 _BY_NAME: Schema = {"type": "object", "additionalProperties": {"anyOf": [_TEXT, VARIABLE]}}

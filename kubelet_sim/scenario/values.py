@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.durations import WITH_UNITS, parse_duration
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
 _MISSING: Any = object()
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", re.ASCII)
-_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def text(value: object) -> str:
@@ -39,9 +38,12 @@ def integer(value: object) -> int:
 
 
 def seconds(value: object) -> float:
-    """Zero or more: a number, or a text such as `5s`, `500ms`, `5m`, `1h`. Raises `UsageError`."""
-    if isinstance(value, str) and (found := _DURATION.fullmatch(value)):
-        return float(found[1]) * _UNITS_S[found[2]]
+    """Zero or more: a number, or a text such as `5s`, `500ms`, `1h30m`. Raises `UsageError`."""
+    if isinstance(value, str) and re.fullmatch(WITH_UNITS, value, re.ASCII):
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
         raise UsageError(f"expected seconds, not {value!r}; 5s and 2m are fine, too")
     return float(value)

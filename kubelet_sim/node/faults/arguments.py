@@ -9,6 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.durations import parse_duration
 
 Read = Callable[[object], Any]
 
@@ -66,15 +67,15 @@ def number(name: str, default: int | None, help: str, *, least: int = 0) -> Argu
 
 
 def seconds(name: str, default: float | None, help: str) -> Argument:  # noqa: A002 - it is one
-    """Seconds, zero or more."""
+    """Seconds, zero or more: a number, or a text such as `500ms` or `2m`."""
 
     def read(value: object) -> float:
         try:
-            found = float(value) if isinstance(value, str) else value
+            found = parse_duration(value) if isinstance(value, str) else value
         except ValueError:
             found = None
         if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < inf:
-            raise UsageError(f"expected seconds, not {value!r}")
+            raise UsageError(f"expected seconds, not {value!r}; 5s and 2m are fine, too")
         return float(found)
 
     return Argument(name, default, help, "SECONDS", read)

@@ -31,6 +31,11 @@ def test_text_and_plain_values_are_read_alike() -> None:
     assert bound(ALL, plain)["ids"] == ("a", "b")
 
 
+def test_seconds_may_have_a_unit() -> None:
+    """As everywhere else in a story, and on a command line."""
+    assert [bound(ALL, {"seconds": text})["seconds"] for text in ("500ms", "1m30s", "2")] == [0.5, 90.0, 2.0]
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -41,6 +46,7 @@ def test_text_and_plain_values_are_read_alike() -> None:
         {"seconds": -1},
         {"seconds": "inf"},
         {"seconds": "nan"},
+        {"seconds": "5 parsecs"},
         {"choice": "z"},
         {"ids": 7},
         {"ids": [7]},
