@@ -96,6 +96,7 @@ class Resource:
                 self._stopping.wait(POLL_S)
                 missing_s += POLL_S
                 if self._served and missing_s > conduct.waits_for_socket_s:
+                    LOG.warning("%s is given up: there is no kubelet", self._resource)
                     self._stopping.wait()
                 continue
             missing_s = 0.0

@@ -88,9 +88,10 @@ class _Ended(Hook):
 @kind(
     "list-ended-pods",
     "pod-resources",
-    "List tells of pods that have ended, too, as kubelets did for years: an agent that adds up what is in use counts them.",
+    "List tells of pods that have ended, too, as kubelets did for years: an agent that takes each listed pod for one that runs"
+    " counts them. Their devices are free by then, so that their containers have none.",
     undo="and only active pods are listed",
-    rules=("PR-12",),
+    rules=("PR-12", "PR-13"),
     filters=(POD,),
 )
 async def _list_ended(active: ActiveFault) -> str:
