@@ -41,6 +41,8 @@ class ManifestError(UsageError):
         """Which document of the file, from 1; `None` where the file does not come apart into documents."""
         self.path = path_text(path)
         """The place in the document, such as `spec.containers[0].name`; empty for the document itself."""
+        self.way = path
+        """Likewise, as keys and positions."""
         self.line = line
         """From 1; for errors of the syntax only."""
         self.column = column

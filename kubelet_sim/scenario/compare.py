@@ -57,7 +57,7 @@ def patience(expected: Any) -> tuple[Patience | None, Any]:
     try:
         waits = Patience(values.seconds(rest.pop("within")), values.one_of(CLOCKS)(rest.pop("clock", "real")))
     except UsageError as error:
-        raise UsageError(f"within: {error}") from error
+        raise values.inside(error, "within", f"within: {error}") from error
     return waits, rest
 
 
@@ -68,14 +68,27 @@ def check(expected: Any) -> None:
             for word, operand in expected.items():
                 try:
                     _MATCHERS[word].check(operand)
+                except _Operand as error:
+                    raise _Operand(f"{word}: {error}", (word, *error.way)) from error
                 except UsageError as error:
-                    raise UsageError(f"{word}: {error}; write exactly: if that is a name") from error
+                    raise _Operand(f"{word}: {error}; write exactly: if that is a name", (word,)) from error
         case Mapping():
-            for item in expected.values():
-                check(item)
+            for name, item in expected.items():
+                _check_at(name, item)
         case list() | tuple():
-            for item in expected:
-                check(item)
+            for at, item in enumerate(expected):
+                _check_at(at, item)
+
+
+def _check_at(part: str | int, item: Any) -> None:
+    try:
+        check(item)
+    except _Operand as error:
+        raise _Operand(str(error), (part, *error.way)) from error
+
+
+class _Operand(values.Misplaced):
+    """What a matcher's word is given makes no sense."""
 
 
 def is_matcher(expected: Any) -> bool:

@@ -16,12 +16,11 @@ from attrs import evolve, field, frozen
 
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError, there_are
-from kubelet_sim.manifests import ManifestError
+from kubelet_sim.manifests import ManifestError, read_pods
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.node.faults.book import check as check_fault
 from kubelet_sim.profiles import V1_36, Profile, profile_of, with_gates
-from kubelet_sim.rules import RULES
-from kubelet_sim.scenario import compare, values, variables
+from kubelet_sim.scenario import compare, values, variables, verbs
 from kubelet_sim.scenario.command import (
     VERBS_OF_COMMANDS,
     VERBS_OF_COMMANDS_ALONE,
@@ -39,10 +38,14 @@ from kubelet_sim.scenario.verbs import SIMPLE, VERBS, WHOLE, any_mapping, fault_
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 SCOPES = ("container", "pod")
+MOST_NUMA_NODES = 64
+"""As many as a mask of the kubelet has bits."""
 NO_EXPECTATION = object()
 """`Step.expect` of a step that says nothing of what should come."""
 _WHOLE_ONLY = frozenset({"socket_after", "lose_checkpoint", "lose_directory", "same_inode"})
 _SIMPLE_ONLY = frozenset({"running", "ready"})
+_ANY_NAME = ""
+"""The name of a fault that a variable holds whose value is not known yet."""
 
 
 @frozen
@@ -178,7 +181,8 @@ def story_from_mapping(
         items = given.take("steps", values.items, [])
         given.end()
     except UsageError as error:
-        where = f"{place or source or 'story'}: {name}" if name else source or "story"
+        there = place and place.below(*values.way_of(error))
+        where = f"{there or source or 'story'}: {name}" if name else source or "story"
         raise UsageError(f"{where}: {error}") from error
     steps = [step for inner, (fragment, at) in included for step in inner.steps(fragment, at)]
     steps += reader.steps(items, place and place.below("steps"))
@@ -198,6 +202,8 @@ class _StoryReader:
         self.plugins: dict[str, Script | CommandScript] = {}
         self.kept: set[str] = set()
         self.saved: list[str] = []
+        self.injected: list[str] = []
+        """The names of faults so far."""
         self.node = NodeSpec()
         self.count = 0
         """Steps read so far, for errors; includes count from 1 in their own file."""
@@ -223,7 +229,7 @@ class _StoryReader:
             except ManifestError:
                 raise
             except UsageError as error:
-                raise UsageError(f"{place}: {error}") from error
+                raise UsageError(f"{place.below(*values.way_of(error))}: {error}") from error
             yield inner, (items, place.below("steps"))
 
     def take_plugins(self, source: object) -> Mapping[str, Any]:
@@ -236,7 +242,7 @@ class _StoryReader:
                 is_command = isinstance(filled, Mapping) and "command" in filled
                 self.plugins[name] = read_command(filled) if is_command else read_script(filled)
             except UsageError as error:
-                raise UsageError(f"{name}: {error}") from error
+                raise values.inside(error, name, f"{name}: {error}") from error
         self.kept.update(self._to_keep(values.mapping(source)))
         return self.plugins
 
@@ -258,10 +264,17 @@ class _StoryReader:
             except _Told:
                 raise
             except UsageError as error:
-                what = item.get("do") if isinstance(item, Mapping) else None
-                shown = f"step {self.count} ({what})" if isinstance(what, str) else f"step {self.count}"
-                raise _Told(f"{here or self.source or 'story'}: {self.story}, {shown}: {error}") from error
+                there = here and here.below(*values.way_of(error))
+                raise _Told(f"{there or self.source or 'story'}: {self.story}, {self._named(item)}: {error}") from error
         return steps
+
+    def _named(self, item: object) -> str:
+        if not isinstance(item, Mapping):
+            return f"step {self.count}"
+        if "include" in item:
+            return f"step {self.count + 1} (include)"
+        what = item.get("do")
+        return f"step {self.count} ({what})" if isinstance(what, str) else f"step {self.count}"
 
     def _included(self, item: Mapping[str, Any]) -> Iterator[Step]:
         given = Keys(item, "a step that includes others")
@@ -277,7 +290,9 @@ class _StoryReader:
         raw = {key: self.filled(value) for key, value in given.whole.items()} if self.has_variables else given.whole
         waits_for = [name for name in variables.references(raw) if name in self.saved] if self.has_variables else []
         if waits_for:
-            do = values.one_of(tuple(VERBS))(raw.get("do"))
+            do = Keys(raw, "a step").take("do", verbs.verb)
+            if do == "fault":
+                self.injected.append(_ANY_NAME)
             rest = {key: value for key, value in raw.items() if key not in {"do", "expect", "save", "choices"}}
             late = partial(_late_step, self, number, raw, place)
             expect = raw.get("expect", NO_EXPECTATION)
@@ -291,24 +306,41 @@ class _StoryReader:
     def read(self, number: int, source: Mapping[str, Any], place: Place | None) -> Step:
         """A step in which all variables have their values. Raises `UsageError`."""
         given = Keys(source, "a step")
-        do = given.take("do", values.one_of(tuple(VERBS)))
-        verb = VERBS[do]
+        do = given.take("do", verbs.verb)
+        known = VERBS[do]
         expect = given.take("expect", values.anything, NO_EXPECTATION)
         choices = given.take("choices", read_choices, None)
         save = given.take("save", variables.name, None)
-        arguments = {key: given.take(key, read) for key, read in verb.required.items()}
-        for key, read in verb.optional.items():
+        arguments = {key: given.take(key, read) for key, read in known.required.items()}
+        for key, read in known.optional.items():
             if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
                 arguments[key] = value
         given.end()
         self._check_plugins(do, arguments)
         _check_node(do, arguments, self.node)
+        if do == "wait" and not arguments.keys() & {"pod", "resource"}:
+            raise UsageError("there is nothing to wait for: give a pod, or a resource")
         _check_expectation(do, expect)
+        self._check_faults(do, arguments)
+        if do == "apply":
+            self._check_pods(arguments)
+        return Step(number, do, MappingProxyType(arguments), expect, choices, save, None, place)
+
+    def _check_pods(self, arguments: dict[str, Any]) -> None:
+        """Put the text of the file of an `apply` into its place. Raises `UsageError` for what is no pod."""
+        if "file" in arguments:
+            name = arguments["file"]
+            arguments["file"] = self.folder.read(name)[1]
+            read_pods(arguments["file"], name)
+        elif not arguments.get("pods"):
+            raise UsageError("there is nothing to apply: give pods, or a file")
+
+    def _check_faults(self, do: str, arguments: Mapping[str, Any]) -> None:
         if do == "fault":
             check_fault(fault_of(arguments))
-        if do == "apply" and "file" in arguments:
-            arguments["file"] = self.folder.read(arguments["file"])[1]
-        return Step(number, do, MappingProxyType(arguments), expect, choices, save, None, place)
+            self.injected.append(arguments.get("as", arguments["fault"]))
+        if do == "undo" and arguments["fault"] not in self.injected and _ANY_NAME not in self.injected:
+            raise UsageError(f"no step before injects a fault {arguments['fault']!r}; {there_are(self.injected)}")
 
     def _check_plugins(self, do: str, arguments: Mapping[str, Any]) -> None:
         for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
@@ -330,6 +362,7 @@ class _Fragment(_StoryReader):
     def __init__(self, story: _StoryReader, folder: Folder) -> None:
         super().__init__(story.story, story.source, folder, story.known)
         self.plugins, self.kept, self.saved, self.node = story.plugins, story.kept, story.saved, story.node
+        self.injected = story.injected
         self.has_variables = story.has_variables
 
     def _to_keep(self, names: Iterable[str]) -> Iterable[str]:  # noqa: ARG002 - a fragment keeps none of its own
@@ -367,7 +400,7 @@ def _check_expectation(do: str, expect: Any) -> None:
         waits, rest = compare.patience(expect)
         compare.check(rest)
     except UsageError as error:
-        raise UsageError(f"expect: {error}") from error
+        raise values.inside(error, "expect", f"expect: {error}") from error
     if waits is not None and not VERBS[do].is_look:
         looks = ", ".join(name for name, verb in VERBS.items() if verb.is_look)
         raise UsageError(f"expect: within is for steps that only look: {looks}")
@@ -392,17 +425,14 @@ def _documents(text: str, source: str) -> list[Any]:
 
 
 def _rules(source: object) -> tuple[str, ...]:
-    for rule in (named := values.texts(source)):
-        if rule not in RULES:
-            raise UsageError(f"there is no rule {rule!r}; docs/reference/rules.md has them all")
-    return tuple(named)
+    return values.each(verbs.rule, source)
 
 
 def _node(source: object) -> NodeSpec:
     given = Keys(source, "node")
     runs = given.take("runs_containers", values.truth, default=False)
     node = NodeSpec(
-        numa=given.take("numa", _integers, (0,)),
+        numa=given.take("numa", _numa_ids, (0,)),
         policy=given.take("policy", values.one_of(POLICIES), "none"),
         scope=given.take("scope", values.one_of(SCOPES), "container"),
         options=given.take("options", any_mapping, _NOTHING),
@@ -423,8 +453,17 @@ def _release(source: object) -> Profile:
     return profile_of(values.text(source))
 
 
-def _integers(value: object) -> tuple[int, ...]:
-    return tuple(values.integer(item) for item in values.items(value))
+def _numa_ids(value: object) -> tuple[int, ...]:
+    found = values.each(_numa_id, value)
+    if twice := [each for at, each in enumerate(found) if each in found[:at]]:
+        raise UsageError(f"the NUMA node {twice[0]} is there twice")
+    return found
+
+
+def _numa_id(value: object) -> int:
+    if not 0 <= (found := values.integer(value)) < MOST_NUMA_NODES:
+        raise UsageError(f"expected the number of a NUMA node from 0 to {MOST_NUMA_NODES - 1}, not {found}")
+    return found
 
 
 def _truths(source: object) -> Mapping[str, bool]:

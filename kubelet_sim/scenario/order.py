@@ -64,7 +64,7 @@ def _calls(value: object) -> tuple[Call, ...]:
                 return Call(rpc, resource, values.texts(ids))
         raise UsageError(f"expected [call, resource, [ids]] with one of {', '.join(CHOSEN)}, not {item!r}")
 
-    return tuple(call(item) for item in values.items(value))
+    return values.each(call, value)
 
 
 class AsWritten:

@@ -47,9 +47,16 @@ class Places:
     def line(self, way: Way) -> int | None:
         """Counts from 1; of the nearest thing around it that is there, and `None` for a text without places."""
         for end in range(len(way), 0, -1):
-            if (node := self.node(way[:end])) is not None:
+            if (node := self._beginning(way[:end])) is not None:
                 return int(node.start_mark.line) + 1
         return None
+
+    def _beginning(self, way: Way) -> Node | None:
+        """Where it begins: the value of a key with the key, which may stand a line above it."""
+        around = self.node(way[:-1]) if len(way) > 1 else None
+        if isinstance(around, MappingNode):
+            return next((key for key, _ in around.value if key.value == way[-1]), None)
+        return self.node(way)
 
 
 class Place:

@@ -33,6 +33,7 @@ _BY_NAME: Schema = {"type": "object", "additionalProperties": {"anyOf": [_TEXT, 
 
 _READERS: Mapping[Reader, Schema] = {
     values.text: _TEXT,
+    verbs.rule: _TEXT,
     values.truth: _TRUTH,
     values.integer: _INTEGER,
     values.seconds: _SECONDS,

@@ -149,7 +149,7 @@ def read_script(source: object) -> Script:
 
 def read_devices(value: object) -> Devices:
     """A list of `{"id", "health", "numa"}`; without `numa` a device has no topology. Raises `UsageError`."""
-    return tuple(_device(item) for item in values.items(value))
+    return values.each(_device, value)
 
 
 def read_status(value: object) -> RpcFailed:
@@ -254,7 +254,7 @@ def _mounts(value: object) -> tuple[tuple[str, str, bool], ...]:
                 return container, host, read_only
         raise UsageError(f"expected [container path, host path, read only], not {item!r}")
 
-    return tuple(mount(item) for item in values.items(value))
+    return values.each(mount, value)
 
 
 def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
@@ -264,4 +264,4 @@ def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
                 return container, host, permissions
         raise UsageError(f"expected [container path, host path, permissions], not {item!r}")
 
-    return tuple(node(item) for item in values.items(value))
+    return values.each(node, value)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from attrs import frozen
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.manifests import ManifestError
 from kubelet_sim.model.durations import WITH_UNITS, parse_duration
 
 T = TypeVar("T")
+Way = tuple[str | int, ...]
 Reader = Callable[[Any], Any]
 _MISSING: Any = object()
 
@@ -56,9 +59,20 @@ def items(value: object) -> list[Any]:
     return list(value)
 
 
+def each(read: Callable[[Any], T], value: object) -> tuple[T, ...]:
+    """Every item of a list, read. Raises `UsageError` that knows which item is wrong."""
+    found = []
+    for at, item in enumerate(items(value)):
+        try:
+            found.append(read(item))
+        except UsageError as error:
+            raise inside(error, at) from error
+    return tuple(found)
+
+
 def texts(value: object) -> tuple[str, ...]:
     """Raises `UsageError`."""
-    return tuple(text(item) for item in items(value))
+    return each(text, value)
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -98,6 +112,25 @@ def anything(value: Any) -> Any:
     return value
 
 
+class Misplaced(UsageError):
+    """An error about something inside a value."""
+
+    def __init__(self, text: str, way: Way) -> None:
+        super().__init__(text)
+        self.way = way
+        """Keys and places in lists that lead to it."""
+
+
+def way_of(error: UsageError) -> Way:
+    """The way to what is wrong, as far as the error knows it."""
+    return error.way if isinstance(error, Misplaced | ManifestError) else ()
+
+
+def inside(error: UsageError, part: str | int, text: str | None = None) -> Misplaced:
+    """The error of a value, seen from the mapping or list that holds it."""
+    return Misplaced(str(error) if text is None else text, (part, *way_of(error)))
+
+
 class Keys:
     """A mapping from which keys are taken; in the end none may be left."""
 
@@ -113,15 +146,22 @@ class Keys:
         self._known.append(key)
         if key not in self.whole:
             if default is _MISSING:
-                raise UsageError(f"{self._what} has no {key}")
+                raise self._without(key)
             return default
         try:
             return read(self.whole[key])
         except UsageError as error:
-            raise UsageError(f"{key}: {error}") from error
+            raise inside(error, key, f"{key}: {error}") from error
+
+    def _without(self, key: str) -> UsageError:
+        near = get_close_matches(key, [each for each in self.whole if each not in self._known], 1)
+        if not near:
+            return UsageError(f"{self._what} has no {key}")
+        return Misplaced(f"{self._what} has no {key}; is {near[0]!r} to be that?", (near[0],))
 
     def end(self) -> None:
         """Raises `UsageError` for a key that nobody took."""
         for key in self.whole:
             if key not in self._known:
-                raise UsageError(f"{self._what} has no key {key!r}; it may have: {', '.join(self._known) or 'none'}")
+                text = f"{self._what} has no key {key!r}; it may have: {', '.join(self._known) or 'none'}"
+                raise Misplaced(text, (key,))

@@ -6,15 +6,17 @@ How it is done, is the stage's business. The page of all steps and the schema fo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
 from attrs import field, frozen
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.manifests import pod_from_mapping
+from kubelet_sim.manifests import ManifestError, pod_from_mapping
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.rules import RULES
 from kubelet_sim.scenario import values
 from kubelet_sim.scenario.command import signal_number
 from kubelet_sim.scenario.script import read_devices, read_status
@@ -24,6 +26,7 @@ ENTRY_KINDS = ("file", "directory", "fifo", "socket", "link", "outside-socket")
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
 POD_RESOURCES_CALLS = ("list", "get", "allocatable")
 POD_RESOURCES_VERSIONS = ("v1", "v1alpha1")
+RECORD_KINDS = ("fact", "effect", "answer", "decision", "rpc", "fault", "node")
 ANY, SIMPLE, WHOLE = "any", "simple", "whole"
 """On which nodes: any; those on which nothing runs by itself; those that run containers."""
 TELLS_NOTHING = "`{}`"
@@ -46,7 +49,15 @@ class Verb:
 
 
 def _pod(value: object) -> Pod:
-    return pod_from_mapping(values.mapping(value), api_checks=False)
+    return _pod_of(values.mapping(value), api_checks=False)
+
+
+def _pod_of(manifest: Mapping[str, Any], *, api_checks: bool) -> Pod:
+    try:
+        return pod_from_mapping(manifest, api_checks=api_checks)
+    except ManifestError as error:  # without the number of a document, which a story's pod has not
+        text = f"{error.path}: {error.problem}" if error.path else error.problem
+        raise values.Misplaced(f"{text}. {error.expected}" if error.expected else text, error.way) from error
 
 
 def any_mapping(value: object) -> Mapping[str, Any]:
@@ -60,7 +71,12 @@ def any_list(value: object) -> tuple[Any, ...]:
 
 
 def _manifests(value: object) -> tuple[Mapping[str, Any], ...]:
-    return tuple(any_mapping(item) for item in values.items(value))
+    return values.each(_manifest, value)
+
+
+def _manifest(value: object) -> Mapping[str, Any]:
+    _pod_of(found := any_mapping(value), api_checks=True)
+    return found
 
 
 def _two_names(value: object) -> tuple[str, str]:
@@ -77,11 +93,27 @@ def _running(value: object) -> tuple[tuple[str, str], ...]:
                 return uid, container
         raise UsageError(f"expected [pod uid, container], not {item!r}")
 
-    return tuple(pair(item) for item in values.items(value))
+    return values.each(pair, value)
 
 
 def _text_or_truth(value: object) -> str | bool:
     return value if isinstance(value, bool) else values.text(value)
+
+
+def rule(value: object) -> str:
+    """The id of a rule that there is. Raises `UsageError`."""
+    if (found := values.text(value)) not in RULES:
+        raise UsageError(f"there is no rule {found!r}; docs/reference/rules.md has them all")
+    return found
+
+
+def verb(value: object) -> str:
+    """The name of a step. Raises `UsageError` that names similar ones."""
+    if (found := values.text(value)) in VERBS:
+        return found
+    near = get_close_matches(found, VERBS, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "docs/reference/scenario.md has them all"
+    raise UsageError(f"there is no step {found!r}; {hint}")
 
 
 def fault_of(arguments: Mapping[str, Any]) -> Fault:
@@ -301,7 +333,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         ),
         "trace": Verb(
             {},
-            {"about": values.text, "kind": values.text, "rule": values.text},
+            {"about": values.text, "kind": values.one_of(RECORD_KINDS), "rule": rule},
             "Records of the transcript, from the beginning on: those of a kind, of a rule, and whose subject or text holds `about`.",
             "`records`",
             is_look=True,

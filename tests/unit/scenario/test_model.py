@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,8 +89,18 @@ def test_two_stories_of_one_name() -> None:
 @pytest.mark.parametrize(
     "step, words",
     [
-        ({"do": "fly"}, "step 1 (fly): do: expected one of"),
+        ({"do": "fly"}, "step 1 (fly): do: there is no step 'fly'; docs/reference/scenario.md has them all"),
+        ({"do": "in-us"}, "do: there is no step 'in-us'; did you mean in-use?"),
+        ({"do": "wait", "within": 5}, "there is nothing to wait for"),
+        ({"do": "trace", "kind": "rumour"}, "kind: expected one of fact"),
+        ({"do": "trace", "rule": "XX-1"}, "rule: there is no rule 'XX-1'"),
+        ({"do": "undo", "fault": "cut-stream"}, "no step before injects a fault 'cut-stream'; there are: none"),
+        (
+            {"do": "in-use", "expect": {"a": {"contains": {"b": {"between": [1]}}}}},
+            "not [1]; write exactly: if that is a name",
+        ),
         ({"plugin": "p"}, "step 1: a step has no do"),
+        ({"do": "advance", "second": 1}, "a step has no seconds; is 'second' to be that?"),
         (["register"], "step 1: expected a mapping"),
         ({"do": "register"}, "step 1 (register): a step has no plugin"),
         ({"do": "register", "plugin": "q"}, "there is no plugin 'q'; there are: p"),
@@ -103,7 +114,7 @@ def test_two_stories_of_one_name() -> None:
         ({"do": "restart", "running": [["a"]]}, "running: expected [pod uid, container]"),
         ({"do": "entry", "kind": "door", "name": "d"}, "kind: expected one of file"),
         ({"do": "fail-stream", "plugin": "p", "error": ["NO_CODE", "x"]}, "error: 'NO_CODE' is no gRPC status code"),
-        ({"do": "admit", "pod": {"kind": "Service"}}, "(admit): pod: "),
+        ({"do": "admit", "pod": {"kind": "Service"}}, '(admit): pod: kind: found "Service"'),
         ({"do": "update-many", "plugin": "p", "count": 1.5, "length": 2}, "count: expected an integer, not 1.5"),
     ],
 )
@@ -119,6 +130,9 @@ def test_a_wrong_step(step: Any, words: str) -> None:
     [
         ({"node": {"policy": "best"}}, "node: policy: expected one of none, best-effort"),
         ({"node": {"numa": ["0"]}}, "node: numa: expected an integer"),
+        ({"node": {"numa": [-1]}}, "node: numa: expected the number of a NUMA node from 0 to 63, not -1"),
+        ({"node": {"numa": [64]}}, "from 0 to 63, not 64"),
+        ({"node": {"numa": [1, 0, 1]}}, "the NUMA node 1 is there twice"),
         ({"node": {"cpus": 4}}, "node: node has no key 'cpus'"),
         ({"plugins": {"p": {"socket": "p.sock"}}}, "plugins: p: the script has no resource"),
         ({"plugins": []}, "plugins: expected a mapping"),
@@ -132,6 +146,80 @@ def test_a_wrong_story(change: dict[str, Any], words: str) -> None:
     error = error_of(story(**change))
     assert error.startswith("f.yaml: s: ")
     assert words in error
+
+
+STORY = """name: s
+rules: [DM-1]
+node:
+  numa: [0]
+  policy: none
+plugins:
+  p:
+    resource: example.com/dev
+    socket: p.sock
+    devices:
+    - id: a
+    - id: b
+    allocate: {}
+steps:
+- {do: register, plugin: p}
+- do: advance
+  seconds: 1
+- do: resources
+  expect:
+    contains:
+      example.com/dev:
+        healthy: {at-least: 1}
+- do: admit
+  pod:
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: one}
+    spec:
+      containers:
+      - name: main
+        image: x
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, line",
+    [
+        ("[DM-1]", "[DM-1, DM-0]", 2),
+        ("policy: none", "policy: nonee", 5),
+        ("policy: none", "polcy: none", 5),
+        ("- id: b", "- {id: b, healt: x}", 12),
+        ("allocate: {}", "allocate: {error: [NO, x]}", 13),
+        ("socket: p.sock", "sockets: p.sock", 9),
+        ("plugin: p", "plugin: q", 15),
+        ("seconds: 1", "seconds: -1", 17),
+        ("seconds: 1", "second: 1", 17),
+        ("healthy: {at-least: 1}", "healthy: {at-least: one}", 22),
+        ("image: x", "imag: x", 31),
+    ],
+)
+def test_an_error_names_the_line(old: str, new: str, line: int) -> None:
+    """Of the key that is wrong, not where the story or the step begins; what is missing has the line of what lacks it."""
+    assert old in STORY
+    with pytest.raises(UsageError) as caught:
+        read_stories(STORY.replace(old, new, 1), "f.yaml")
+    assert str(caught.value).startswith(f"f.yaml:{line}: s")
+
+
+def test_a_file_that_is_applied_is_read_before_anything_is_played(tmp_path: Path) -> None:
+    """What is wrong in it is the author's mistake, as what stands in the story is."""
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pods\n")
+    text = "name: s\nnode: {runs_containers: true}\nsteps:\n- {do: apply, file: pod.yaml}\n"
+    with pytest.raises(UsageError, match=r"story.yaml:4: s, step 1 \(apply\): pod.yaml, document 1, kind"):
+        read_stories(text, str(tmp_path / "story.yaml"))
+    with pytest.raises(UsageError, match="there is nothing to apply"):
+        read_stories(text.replace(", file: pod.yaml", ""), str(tmp_path / "story.yaml"))
+
+
+def test_a_fault_whose_name_a_step_saves_may_be_undone_by_any_name() -> None:
+    """What is not known before is not called wrong before."""
+    text = "name: s\nsteps:\n- {do: ls, save: x}\n- {do: fault, fault: '${x.fault}'}\n- {do: undo, fault: odd}\n"
+    assert len(read_stories(text, "f.yaml")[0].steps) == 3
 
 
 def test_a_story_that_is_none() -> None:
