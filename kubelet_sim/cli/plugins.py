@@ -20,9 +20,12 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     """Run a device plugin on the node.
 
     The plugin finds the node's directory at /var/lib/kubelet/device-plugins, where most plugins look for the kubelet, and
-    plugins_registry beside it if the node has a plugin watcher; nothing else on this machine sees that (a mount namespace of its own, no privilege needed where the system allows
-    it). Its output comes line by line behind the command's name; standard input is not passed on. Ctrl-C and SIGTERM go
-    to the plugin, which has 5 s to end; a second Ctrl-C kills it at once. Whatever it has started is gone when this ends.
+    plugins_registry beside it if the node has a plugin watcher; nothing else on this machine sees that (a mount namespace
+    of its own, no privilege needed where the system allows it). `{dir}` in CMD becomes that directory and `{socket}` the
+    kubelet's socket in it, so that a command for `conform` or `fuzz` will do.
+
+    Its output comes line by line behind the command's name; standard input is not passed on. Ctrl-C and SIGTERM go to the
+    plugin, which has 5 s to end; a second Ctrl-C kills it at once. Whatever it has started is gone when this ends.
 
     The exit code is the plugin's: 127 if there is no such command, 126 if it cannot be run, 128 + N if signal N ended it.
 
@@ -30,7 +33,7 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     Example: kubelet-sim exec -- ./my-plugin --resource example.com/gpu
     """  # noqa: D301
     from kubelet_sim.errors import TransportError
-    from kubelet_sim.node.isolation import isolated_command, namespaces_available
+    from kubelet_sim.node.isolation import isolated_command, namespaces_available, told_kubelets_paths
     from kubelet_sim.node.layout import RootLayout
     from kubelet_sim.node.process import run_plugin
     from kubelet_sim.node.root_checks import somebody_listens
@@ -52,4 +55,5 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     def interrupted() -> None:
         click.echo("stopping; Ctrl-C again to kill", err=True)
 
-    ctx.exit(run_plugin(isolated_command(layout.device_plugins, command), out=out, interrupted=interrupted))
+    words = told_kubelets_paths(command)
+    ctx.exit(run_plugin(isolated_command(layout.device_plugins, words), out=out, interrupted=interrupted))

@@ -259,6 +259,7 @@ def test_a_plugin_with_a_fixed_path_runs_on_the_node(running_root: Path) -> None
         ("printf 'a\\tb\\n'", 0, "sh | a\tb\n"),
         ("kill -9 $$", 137, ""),
         ("ls /var/lib/kubelet/device-plugins", 0, "sh | kubelet.sock\n"),
+        ("ls {dir}; echo {socket}", 0, "sh | kubelet.sock\nsh | /var/lib/kubelet/device-plugins/kubelet.sock\n"),
     ],
 )
 def test_exec_ends_as_the_plugin_does(running_root: Path, script: str, code: int, said: str) -> None:
