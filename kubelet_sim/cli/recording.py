@@ -147,7 +147,12 @@ def _as_text(came: Replayed, file: Path) -> str:
     count = f"{processes}, {came.facts} facts, {came.walks} walks replayed"
     if not came.differences:
         return f"{count}: the same answers"
-    lines = [f"{count}: {len(came.differences)} differences; those after the first may follow from it"]
+    found = len(came.differences)
+    lines = [
+        f"{count}: 1 difference"
+        if found == 1
+        else f"{count}: {found} differences; later ones may follow from the first"
+    ]
     for each in came.differences[:_SHOWN]:
         lines += _difference_lines(each, file)
     left = len(came.differences) - _SHOWN

@@ -95,7 +95,7 @@ def check(  # noqa: PLR0913 - one for each option
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     outcomes = []
     if transcripts is not None:
-        transcripts.mkdir(parents=True, exist_ok=True)
+        _make_folder(transcripts)
 
     async def play() -> None:
         async for outcome in play_all(stories, at_once=jobs, to_the_end=keep_going, transcripts=transcripts):
@@ -115,6 +115,15 @@ def check(  # noqa: PLR0913 - one for each option
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
     if counts["failed"]:
         ctx.exit(EXIT_FINDINGS)
+
+
+def _make_folder(path: Path) -> None:
+    from kubelet_sim.errors import UsageError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write to {path}: {error.strerror or error}") from error
 
 
 def _word(outcome: Outcome, *, skip_unplayable: bool) -> str:

@@ -42,6 +42,7 @@ def test_a_difference_names_file_and_line(transcript: Path, tmp_path: Path) -> N
     changed.write_text("\n".join(lines) + "\n", "ascii")
     done = run("replay", str(changed))
     assert done.returncode == 1
+    assert "replayed: 1 difference\n" in done.stdout
     assert f"{changed}:{number}: a decision" in done.stdout
     assert "\x1b" not in done.stdout
     told = json.loads(run("replay", str(changed), "-o", "json").stdout)

@@ -69,6 +69,14 @@ def test_what_is_no_story_is_misuse(file: Path, text: str | None) -> None:
         assert done.stderr.count("\n") == 1
 
 
+def test_a_folder_that_cannot_be_made_is_misuse(file: Path) -> None:
+    """One line, before anything is played."""
+    file.write_text(json.dumps(GOOD), encoding="utf-8")
+    done = ks("scenario", "check", file, "--transcript", file / "below")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: cannot write to {file / 'below'}: Not a directory\n"
+
+
 def test_stories_are_told(file: Path) -> None:
     """In words."""
     file.write_text(json.dumps(WRONG), encoding="utf-8")
