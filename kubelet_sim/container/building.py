@@ -147,9 +147,14 @@ class _Builder:
         """None before 1.28, which does not know the field, or with its gate off. Rules: DM-132, DM-171"""
         named = list(self._with_resources("cdi_devices", self.share.cdi_devices))
         if self.around.profile.cdi is Cdi.NEVER:
-            why = f"kubelet {self.around.profile.version} does not know cdi_devices, or its gate is off [DM-171]"
-            return (), [Lost("CDI device", name, name, self._plugin(resource), why) for name, resource in named]
+            return (), [
+                Lost("CDI device", name, name, self._plugin(resource), self._unread) for name, resource in named
+            ]
         return tuple(CdiName(name, self._plugin(resource, "DM-132")) for name, resource in named), []
+
+    @property
+    def _unread(self) -> str:
+        return f"kubelet {self.around.profile.version} does not know cdi_devices, or its gate is off [DM-171]"
 
     def _dropped(self) -> Iterator[Lost]:
         """What the merge of the plugins' answers kept out. Rules: DM-124"""
@@ -159,6 +164,8 @@ class _Builder:
             chance = "" if same else "; which of the two is first is random in a kubelet"
             why = f"{winner} has it already, with {each.kept_value!r}{chance} [DM-124]"
             origin = Origin(Giver.PLUGIN, each.resource, ("DM-124",))
+            if not each.kept_resource:
+                why, origin = self._unread, self._plugin(each.resource)
             yield Lost(_PARTS[each.part], each.key, each.value, origin, why, is_conflict=each.is_conflict)
 
     def _with_resources(self, part: str, entries: tuple[T, ...]) -> Iterator[tuple[T, str]]:

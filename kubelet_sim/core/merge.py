@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter, itemgetter
 from typing import Generic, TypeVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from kubelet_sim.core.state import Context
 from kubelet_sim.model.ids import ResourceName
@@ -72,6 +72,14 @@ def merged(context: Context, subject: str, responses: Mapping[ResourceName, Cont
             tuple(dropped),
         ),
     )
+
+
+def without_cdi(spec: ContainerSpec) -> ContainerSpec:
+    """The merge as a kubelet has it that reads no CDI names: they are among what was dropped. Rules: DM-171, DM-181"""
+    whose = spec.provenance
+    names = zip(spec.cdi_devices, whose.cdi_devices, strict=True)
+    unread = tuple(Dropped("cdi_devices", name, resource, name, name, "") for name, resource in names)
+    return evolve(spec, cdi_devices=(), provenance=evolve(whose, cdi_devices=(), dropped=(*whose.dropped, *unread)))
 
 
 @define

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from kubelet_sim.core.allocation import allocating
 from kubelet_sim.core.effects import CallPreStartContainer, TakeAdmissionTurn, Walk, ask
 from kubelet_sim.core.endpoint import live_client
-from kubelet_sim.core.merge import merged
+from kubelet_sim.core.merge import merged, without_cdi
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import AllocationFailed, PreparationFailed, RpcFailed
 from kubelet_sim.model.ids import ResourceName
@@ -49,7 +47,7 @@ def preparing(context: Context, pod: Pod, container: Container) -> Walk[Containe
     responses = {resource: record.response for resource, record in records.items()}
     spec = merged(context, f"{pod.key} {container.name}", responses)
     # A kubelet that knows no CDI names from plugins does not read them. Rules: DM-171, DM-181
-    return evolve(spec, cdi_devices=()) if profile.cdi is Cdi.NEVER else spec
+    return without_cdi(spec) if profile.cdi is Cdi.NEVER else spec
 
 
 def _starting(context: Context, pod: Pod, container: Container, resource: ResourceName) -> Walk[None]:

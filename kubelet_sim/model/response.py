@@ -64,6 +64,7 @@ class Dropped:
     kept_value: str
     """The same of the entry that was first."""
     kept_resource: str
+    """Empty: nothing was first, the kubelet does not read such entries at all."""
 
     @property
     def is_conflict(self) -> bool:

@@ -7,10 +7,13 @@ import pytest
 from kubelet_sim.container import Surroundings, container_config
 from kubelet_sim.container.config import ContainerConfig, Giver, Made, Propagation
 from kubelet_sim.container.environment import World
+from kubelet_sim.core.merge import merged, without_cdi
 from kubelet_sim.errors import UsageError
-from kubelet_sim.model.response import ContainerSpec, Dropped, Provenance
+from kubelet_sim.model.ids import ResourceName
+from kubelet_sim.model.response import ContainerResponse, ContainerSpec, Dropped, Provenance
 from kubelet_sim.profiles import Cdi, Profile
 from tests.unit.container.parts import GPU, NIC, UID, pod, share
+from tests.unit.core.bench import Bench
 
 OLD = Profile(version="1.29", cdi=Cdi.FIELD_AND_ANNOTATION)
 ROOT = "/var/lib/kubelet"
@@ -278,6 +281,16 @@ def test_cdi_devices_by_release() -> None:
     assert then.annotations[-1].value == "v/c=a,v/c=b"
     assert before.cdi_devices == ()
     assert [each.key for each in before.lost] == ["v/c=b", "v/c=a"]
+
+
+def test_cdi_devices_that_the_node_left_out() -> None:
+    """A node of an old release hands none on, and says whose they were: the reason is the same. Rules: DM-171, DM-181"""
+    answers = {ResourceName(GPU): ContainerResponse(cdi_devices=("v/c=b",))}
+    of = without_cdi(merged(Bench().manager.context, "p", answers))
+    config = built(of=of, profile=Profile(version="1.27", cdi=Cdi.NEVER))
+    [lost] = config.lost
+    assert (lost.part, lost.key, str(lost.origin)) == ("CDI device", "v/c=b", f"plugin {GPU}")
+    assert "1.27 does not know cdi_devices" in lost.why
 
 
 @pytest.mark.parametrize("length, is_there", [(12, True), (13, False)])

@@ -546,6 +546,9 @@ def test_cdi_names_reach_a_container_where_they_are_known(profile: Profile, name
 
     assert spec is not None
     assert spec.cdi_devices == names
+    unread = [(each.part, each.key, each.kept_resource) for each in spec.provenance.dropped]
+    assert unread == ([] if names else [("cdi_devices", "vendor.com/class=one", "")])
+    assert len(spec.provenance.cdi_devices) == len(names)
 
 
 # ---------------------------------------------------------------------------------------------------------- sidecars
