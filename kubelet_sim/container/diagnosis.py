@@ -134,7 +134,10 @@ def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
     if bind.made is not Made.NOTHING:
         return  # the kubelet makes what it mounts
     if not bind.host_path.startswith("/"):
-        yield remark(Severity.WARNING, f"the host path {bind.host_path!r} is relative: to what, the runtime decides")
+        yield remark(
+            Severity.WARNING,
+            f"the host path {bind.host_path!r} is relative: containerd looks from the root, others elsewhere",
+        )
         return
     found = _look(host, bind.host_path)
     if found is None:
@@ -174,7 +177,10 @@ def _device(node: Node, host: HostFiles) -> Iterator[Remark]:
     elif any(count > 1 for count in Counter(node.permissions).values()):
         yield remark(Severity.WARNING, f"permissions {node.permissions!r} say a letter twice")
     if not node.host_path.startswith("/"):
-        yield remark(Severity.WARNING, f"the host path {node.host_path!r} is relative: to what, the runtime decides")
+        yield remark(
+            Severity.WARNING,
+            f"the host path {node.host_path!r} is relative: containerd looks from the root, others elsewhere",
+        )
         return
     found = _look(host, node.host_path)
     if found is not None and found.kind is FileKind.LINK:

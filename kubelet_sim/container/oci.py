@@ -27,7 +27,7 @@ from kubelet_sim.container.oci_defaults import (
     default_mounts,
 )
 from kubelet_sim.container.oci_devices import devices_at
-from kubelet_sim.container.paths import cleaned, depth
+from kubelet_sim.container.paths import cleaned, depth, from_root
 from kubelet_sim.errors import ContainerRefused
 
 _PROPAGATIONS = {
@@ -196,7 +196,8 @@ def _bind(bind: Bind, host: HostFiles) -> dict[str, Any]:
     """Links on the host are followed; a path that is missing stays, since containerd makes a directory there."""
     writing = "rw" if not bind.read_only else "rro" if bind.recursive_read_only else "ro"
     try:
-        source = host.resolved(bind.host_path) or bind.host_path
+        path = from_root(bind.host_path)
+        source = host.resolved(path) or path
     except OSError as error:
         raise ContainerRefused(f"failed to stat {bind.host_path!r}: {error.strerror or error}") from error
     return {

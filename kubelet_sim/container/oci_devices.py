@@ -7,6 +7,7 @@ from typing import Any
 
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
 from kubelet_sim.container.oci_defaults import SKIPPED_BELOW_DEV
+from kubelet_sim.container.paths import from_root
 from kubelet_sim.errors import ContainerRefused
 
 _DEEPEST = 16
@@ -21,7 +22,7 @@ def devices_at(host: HostFiles, host_path: str, container_path: str) -> list[dic
         ContainerRefused: nothing lies there, or nothing that is a device.
     """
     try:
-        path = host.resolved(host_path)
+        path = host.resolved(from_root(host_path))
         found = None if path is None else host.look(path)
         if path is None or found is None:
             raise ContainerRefused(f"lstat {host_path}: no such file or directory")

@@ -14,3 +14,8 @@ def cleaned(path: str) -> str:
 def depth(path: str) -> int:
     """How deep it lies, by which mounts are sorted: outer ones come first."""
     return cleaned(path).count("/")
+
+
+def from_root(path: str) -> str:
+    """Where a path on the host leads that is relative: containerd stands in the root directory. An empty one stays so."""
+    return path if path.startswith("/") or not path else f"/{path}"

@@ -141,6 +141,14 @@ def test_own_mounts_over_the_default_ones() -> None:
     assert [each for each in over if each.startswith("/dev")] == ["/dev", "/dev/termination-log"]
 
 
+def test_relative_host_paths() -> None:
+    """They lead from the root directory, where containerd stands, not from wherever somebody asks. Rules: DM-125"""
+    found = derived(None, share(mounts=[("/m", "srv"), ("/n", "none")], devices=[("/dev/a", "dev/null", "rw")]))
+    sources = {each["destination"]: each["source"] for each in found["mounts"]}
+    assert (sources["/m"], sources["/n"]) == ("/srv", "/none")
+    assert found["linux"]["devices"][0]["major"] == 1
+
+
 def test_two_slashes_are_one() -> None:
     """As for Go, and unlike in POSIX: the outer mount comes first, and takes the default ones away. Rules: DM-130"""
     found = derived(None, share(mounts=[("/a/b", "/srv"), ("//a", "/srv"), ("//dev", "/srv")]))
