@@ -19,6 +19,7 @@ from kubelet_sim.container.cdi.registry import NO_CDI, Registry
 from kubelet_sim.container.config import Bind, ContainerConfig, Made
 from kubelet_sim.container.host import HostFiles
 from kubelet_sim.container.oci import Derived, RuntimeOptions, derive
+from kubelet_sim.container.paths import from_root
 from kubelet_sim.errors import ContainerRefused, UsageError
 from kubelet_sim.node.fitting import fit_machine
 
@@ -139,4 +140,4 @@ def _fill_gaps(spec: dict[str, Any], directory: Path) -> tuple[str, ...]:
 def _host_paths(config: ContainerConfig, derived: Derived) -> dict[str, str]:
     """Where the host has each device node of the container."""
     of_cdi = {each.key: each.host_path for each in derived.applied if each.part == "device"}
-    return {each.container_path: each.host_path for each in config.devices} | of_cdi
+    return {each.container_path: from_root(each.host_path) for each in config.devices} | of_cdi

@@ -33,12 +33,12 @@ def fit_machine(spec: dict[str, Any], host_paths: Mapping[str, str]) -> tuple[st
         linux["namespaces"] = [each for each in linux["namespaces"] if each["type"] != "cgroup"]
     has_user_namespace = any(each["type"] == "user" for each in linux["namespaces"])
     is_root = os.geteuid() == 0
-    notes = tuple(_within_our_rights(spec, has_user_namespace=has_user_namespace)) if is_root else ()
+    notes = list(_within_our_rights(spec, has_user_namespace=has_user_namespace)) if is_root else []
     if has_user_namespace or not is_root:
-        _bind_devices(spec, host_paths)
+        notes += _bind_devices(spec, host_paths)
     if not is_root:
         _without_root(spec, has_user_namespace=has_user_namespace)
-    return notes
+    return tuple(notes)
 
 
 def _needs_newer_version(spec: Mapping[str, Any]) -> bool:
@@ -79,12 +79,24 @@ def _held_capabilities() -> frozenset[str]:
     return frozenset(name for number, name in enumerate(NUMBERED_CAPABILITIES) if bounds >> number & 1)
 
 
-def _bind_devices(spec: dict[str, Any], host_paths: Mapping[str, str]) -> None:
+def _bind_devices(spec: dict[str, Any], host_paths: Mapping[str, str]) -> Iterator[str]:
     """In a user namespace nobody makes device nodes: they are bound from the host, each from where it really is."""
     for device in spec["linux"].pop("devices"):
-        source = host_paths.get(device["path"], device["path"])
+        source = _on_host(device["path"], host_paths)
+        if not os.path.exists(source):  # noqa: PTH110 - any text
+            yield f"{source} is missing: in a user namespace nobody can make the device node {device['path']}"
+            continue
         bind = {"destination": device["path"], "type": "bind", "source": source, "options": ["bind", "rprivate"]}
         spec["mounts"].append(bind)
+
+
+def _on_host(path: str, host_paths: Mapping[str, str]) -> str:
+    """Where the host has a device node, which may be one of a directory that was granted."""
+    if path in host_paths:
+        return host_paths[path]
+    above = (each for each in host_paths if path.startswith(f"{each.rstrip('/')}/"))
+    directory = max(above, key=len, default=None)
+    return path if directory is None else host_paths[directory].rstrip("/") + path[len(directory.rstrip("/")) :]
 
 
 def _without_root(spec: dict[str, Any], *, has_user_namespace: bool) -> None:

@@ -88,12 +88,30 @@ def test_without_root_devices_are_bound(short_root: Path, monkeypatch: pytest.Mo
     edits = {"deviceNodes": [{"path": "/dev/c", "hostPath": "/dev/zero"}]}
     document = {"cdiVersion": "1.0.0", "kind": "v/c", "devices": [{"name": "0", "containerEdits": edits}]}
     (short_root / "cdi" / "a.json").write_text(json.dumps(document))
-    bundle = written(short_root, share(devices=[("/dev/a", "/dev/null", "rw")], cdi=["v/c=0"]))
+    bundle = written(short_root, share(devices=[("/dev/a", "dev/null", "rw")], cdi=["v/c=0"]))
     binds = {each["destination"]: each["source"] for each in bundle.spec["mounts"] if each["type"] == "bind"}
     assert (binds["/dev/a"], binds["/dev/c"]) == ("/dev/null", "/dev/zero")
     assert {"type": "user"} in bundle.spec["linux"]["namespaces"]
     assert "devices" not in bundle.spec["linux"]
     assert [each["path"] for each in bundle.wanted["linux"]["devices"]] == ["/dev/a", "/dev/c"]
+
+
+def test_without_root_a_directory_of_devices(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is bound from where it lies in the directory that was granted, wherever that is in the container."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    bundle = written(short_root, share(devices=[("/dev/all/", "/dev", "rw")]))
+    binds = {each["destination"]: each["source"] for each in bundle.spec["mounts"] if each["type"] == "bind"}
+    assert binds["/dev/all/null"] == "/dev/null"
+
+
+def test_without_root_a_node_that_the_host_lacks(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CDI file may say all of a node, so that nobody looks at the host; without root it is left out, and told."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    cdi_file(short_root, deviceNodes=[{"path": "/dev/made", "type": "c", "major": 240, "minor": 1}])
+    bundle = written(short_root, share(cdi=["v/c=0"]))
+    assert [each["path"] for each in bundle.wanted["linux"]["devices"]] == ["/dev/made"]
+    assert "/dev/made" not in {each["destination"] for each in bundle.spec["mounts"]}
+    assert ["/dev/made is missing" in each for each in bundle.notes] == [True]
 
 
 @pytest.mark.parametrize("unified", [True, False])
