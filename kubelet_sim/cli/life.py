@@ -26,6 +26,13 @@ def comeback_options(command: F) -> F:
         click.option("--lose-directory", is_flag=True, help="The device-plugin directory is gone, with all in it."),
         click.option("--lose-checkpoint", is_flag=True, help="The checkpoint is gone."),
         click.option(
+            "--runtime-after",
+            default="0s",
+            callback=to_seconds,
+            metavar="DURATION",
+            help="The container runtime is ready so long after the kubelet began, which does not touch the directory before.",
+        ),
+        click.option(
             "--socket-after",
             default="0s",
             callback=to_seconds,
@@ -37,16 +44,23 @@ def comeback_options(command: F) -> F:
     return command
 
 
-def _how(*, socket_after: float, lose_checkpoint: bool, lose_directory: bool, same_inode: bool) -> Comeback:
+def _how(
+    *, runtime_after: float, socket_after: float, lose_checkpoint: bool, lose_directory: bool, same_inode: bool
+) -> Comeback:
     from kubelet_sim.model.life import Comeback
 
     return Comeback(
-        socket_after, keeps_checkpoint=not lose_checkpoint, keeps_directory=not lose_directory, same_inode=same_inode
+        socket_after,
+        keeps_checkpoint=not lose_checkpoint,
+        keeps_directory=not lose_directory,
+        same_inode=same_inode,
+        runtime_after_s=runtime_after,
     )
 
 
 def _say(what: str, how: Comeback) -> None:
-    later = f"; its socket appears in {duration_text(how.socket_after_s)}" if how.socket_after_s else ""
+    after_s = how.runtime_after_s + how.socket_after_s
+    later = f"; its socket appears in {duration_text(after_s)}" if how.is_late else ""
     click.echo(f"{what}{later}")
 
 
@@ -57,8 +71,8 @@ def restart(root: Path | None, **how: Any) -> None:
     """Restart the kubelet of the node.
 
     Its sockets go and come back, plugins have to register again; containers keep running, and the checkpoint says which
-    devices they hold. Returns when every pod was admitted again, which may reject it; with --socket-after, at once. On a
-    node without a kubelet one is started.
+    devices they hold. Returns when every pod was admitted again, which may reject it; with --socket-after or
+    --runtime-after, at once. On a node without a kubelet one is started.
 
     \b
     Examples: kubelet-sim restart
@@ -116,7 +130,7 @@ def crash(root: Path | None) -> None:
 def start(root: Path | None, **how: Any) -> None:
     """Start a kubelet on a node whose kubelet has crashed. A node is started with `run`.
 
-    Returns when every pod was admitted; with --socket-after, at once.
+    Returns when every pod was admitted; with --socket-after or --runtime-after, at once.
 
     \b
     Example: kubelet-sim start

@@ -46,6 +46,25 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
     return Applied(NodeStatusRound(answer, state.node), writes)
 
 
+def registered(node: NodeObject, *, is_new: bool) -> NodeObject:
+    """The node object once a kubelet has told of itself whose device manager has not started yet.
+
+    Args:
+        node: as the API server had it.
+        is_new: whether the device manager takes the node for a new one: extended resources are 0 then. Otherwise it mentions
+            none, so that each keeps its capacity and is allocatable in full.
+
+    Rules: DM-64, DM-68
+    Follows: reconcileExtendedResource
+    """
+    zero = Quantity.of(0)
+    capacity = {
+        name: zero if is_new and is_extended_resource_name(name) else quantity
+        for name, quantity in node.capacity.items()
+    }
+    return NodeObject(capacity, capacity)
+
+
 def _answer(state: State, at_s: float) -> CapacityAnswer:
     """Healthy devices count twice, in capacity and in allocatable; devices in use play no role. Rules: DM-50, DM-62"""
     capacity: dict[ResourceName, int] = {}

@@ -22,8 +22,19 @@ class Comeback:
     same_inode: bool = False
     """Whether the socket gets the inode number that the one before it had, where the file system gives it."""
 
+    runtime_after_s: float = 0.0
+    """How long the container runtime is not ready yet, on the node's clock: so long the new process does nothing but tell
+    the API server of the node. Rules: DM-5, DM-68"""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the socket is not there at once."""
+        return bool(self.socket_after_s or self.runtime_after_s)
+
     def check(self) -> None:
         """Raises `UsageError` for what no kubelet could do."""
+        if not 0 <= self.runtime_after_s < inf:
+            raise UsageError(f"a runtime is ready after 0 seconds or more, not after {self.runtime_after_s}")
         if not 0 <= self.socket_after_s < inf:
             raise UsageError(f"a socket appears after 0 seconds or more, not after {self.socket_after_s}")
 

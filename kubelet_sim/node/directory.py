@@ -101,6 +101,19 @@ def lose_files(layout: RootLayout, how: Comeback) -> tuple[str, ...]:
     return ()
 
 
+def looks_new(directory: Path) -> bool:
+    """Whether nothing lies there, which a kubelet takes for a node that was made anew; not so if nobody can look.
+
+    Names that begin with a dot do not count, all others do, sockets too.
+
+    Rules: DM-68, CP-4
+    """
+    try:
+        return all(name.startswith(".") for name in _names(directory))
+    except TransportError:
+        return False
+
+
 def _names(directory: Path) -> list[str]:
     try:
         return sorted(path.name for path in directory.iterdir())

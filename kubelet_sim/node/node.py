@@ -198,7 +198,7 @@ class Node(NodePods):
                 await self._lose_power()
             ready = await self._come_back(how, seed)
         # Outside of the lock: a plugin that does not answer must not keep the node from stopping.
-        if not how.socket_after_s:
+        if not how.is_late:
             await finished(ready)
 
     async def _lose_power(self) -> None:

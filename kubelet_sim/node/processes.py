@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 
+from kubelet_sim.core.capacity import registered
 from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.node.booting import Booting
-from kubelet_sim.node.directory import lose_files
+from kubelet_sim.node.directory import looks_new, lose_files, make_directory
 from kubelet_sim.node.inodes import inode_of
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.layout import RootLayout
@@ -89,14 +91,20 @@ class KubeletProcesses:
         inode = inode_of(layout.registration_socket) if how.same_inode else None
         for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
-        listed = RuntimeListed(self._around.runtime.running(), self._around.runtime.listed())
-        if not how.socket_after_s:
-            return dispatch(await self._boot(layout, listed, (), inode))
-        begun = await self._booting.kubelet(layout, self.node_object, listed, ())
-        self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
+        if not how.is_late:
+            return dispatch(await self._boot(layout, self._listed(), (), inode))
+        early = None
+        if how.runtime_after_s:
+            self._register_node(layout)
+            self._note(f"the container runtime is not ready: the kubelet goes on in {how.runtime_after_s:g} s", "DM-5")
+        else:
+            early = await self._booting.kubelet(layout, self.node_object, self._listed(), ())
+            self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
 
         async def later() -> None:
             try:
+                await self._around.clock.sleep(how.runtime_after_s)
+                begun = early or await self._booting.kubelet(layout, self.node_object, self._listed(), ())
                 await self._booting.finish(begun, layout, how.socket_after_s, inode)
                 self._say_inode(layout, inode)
                 await self._take_over(begun)
@@ -108,6 +116,21 @@ class KubeletProcesses:
 
         self._starting = asyncio.get_running_loop().create_task(later())
         return self._starting
+
+    def _listed(self) -> RuntimeListed:
+        return RuntimeListed(self._around.runtime.running(), self._around.runtime.listed())
+
+    def _register_node(self, layout: RootLayout) -> None:
+        """What the API server is told before the device manager has started: all is there, or nothing of a new machine.
+
+        Rules: DM-2, DM-64, DM-68
+        """
+        make_directory(layout.device_plugins)
+        is_new = looks_new(layout.device_plugins)
+        if is_new and any(map(is_extended_resource_name, self.node_object.capacity)):
+            text = "the directory is empty, so the node counts as a new one: its extended resources are set to 0"
+            self._note(text, "DM-68", Level.WARNING)
+        self.node_object = registered(self.node_object, is_new=is_new)
 
     async def close(self) -> None:
         """End the process that runs, with its socket, and what all of them shared."""

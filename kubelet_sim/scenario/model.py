@@ -42,7 +42,7 @@ MOST_NUMA_NODES = 64
 """As many as a mask of the kubelet has bits."""
 NO_EXPECTATION = object()
 """`Step.expect` of a step that says nothing of what should come."""
-_WHOLE_ONLY = frozenset({"socket_after", "lose_checkpoint", "lose_directory", "same_inode"})
+_WHOLE_ONLY = frozenset({"socket_after", "runtime_after", "lose_checkpoint", "lose_directory", "same_inode"})
 _SIMPLE_ONLY = frozenset({"running", "ready"})
 _ANY_NAME = ""
 """The name of a fault that a variable holds whose value is not known yet."""

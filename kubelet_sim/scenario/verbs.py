@@ -145,6 +145,7 @@ _POD: Mapping[str, Reader] = {"pod": values.text}
 _START: Mapping[str, Reader] = {"running": _running, "ready": values.truth}
 _COMEBACK: Mapping[str, Reader] = {
     "socket_after": values.seconds,
+    "runtime_after": values.seconds,
     "lose_checkpoint": values.truth,
     "lose_directory": values.truth,
     "same_inode": values.truth,

@@ -127,4 +127,5 @@ def _comeback(how: Mapping[str, Any]) -> Comeback:
         keeps_checkpoint=not how.get("lose_checkpoint", False),
         keeps_directory=not how.get("lose_directory", False),
         same_inode=how.get("same_inode", False),
+        runtime_after_s=how.get("runtime_after", 0.0),
     )

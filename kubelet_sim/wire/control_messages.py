@@ -163,6 +163,7 @@ def comeback_message(how: Comeback) -> pb.Comeback:
         loses_checkpoint=not how.keeps_checkpoint,
         loses_directory=not how.keeps_directory,
         same_inode=how.same_inode,
+        runtime_after_s=how.runtime_after_s,
     )
 
 
@@ -173,6 +174,7 @@ def comeback_value(message: pb.Comeback) -> Comeback:
         keeps_checkpoint=not message.loses_checkpoint,
         keeps_directory=not message.loses_directory,
         same_inode=message.same_inode,
+        runtime_after_s=message.runtime_after_s,
     )
 
 

@@ -165,7 +165,7 @@ def test_every_method_reaches_the_node() -> None:
 
     async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
         node.add("p")
-        how = Comeback(1.5, keeps_checkpoint=False, keeps_directory=False, same_inode=True)
+        how = Comeback(1.5, keeps_checkpoint=False, keeps_directory=False, same_inode=True, runtime_after_s=2.5)
 
         def use(client: ControlClient) -> None:
             assert [pod.name for pod in client.status().pods] == ["p"]

@@ -274,6 +274,7 @@ class Comeback(google.protobuf.message.Message):
     LOSES_CHECKPOINT_FIELD_NUMBER: builtins.int
     LOSES_DIRECTORY_FIELD_NUMBER: builtins.int
     SAME_INODE_FIELD_NUMBER: builtins.int
+    RUNTIME_AFTER_S_FIELD_NUMBER: builtins.int
     socket_after_s: builtins.float
     """How long the new process takes from the cleaned directory to its socket, on the node's clock."""
     loses_checkpoint: builtins.bool
@@ -281,6 +282,8 @@ class Comeback(google.protobuf.message.Message):
     """With all that lies in it."""
     same_inode: builtins.bool
     """The socket gets the inode number of the one before it, where the file system gives it."""
+    runtime_after_s: builtins.float
+    """How long the container runtime is not ready, on the node's clock; the directory is left alone meanwhile."""
     def __init__(
         self,
         *,
@@ -288,8 +291,9 @@ class Comeback(google.protobuf.message.Message):
         loses_checkpoint: builtins.bool = ...,
         loses_directory: builtins.bool = ...,
         same_inode: builtins.bool = ...,
+        runtime_after_s: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["loses_checkpoint", b"loses_checkpoint", "loses_directory", b"loses_directory", "same_inode", b"same_inode", "socket_after_s", b"socket_after_s"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["loses_checkpoint", b"loses_checkpoint", "loses_directory", b"loses_directory", "runtime_after_s", b"runtime_after_s", "same_inode", b"same_inode", "socket_after_s", b"socket_after_s"]) -> None: ...
 
 global___Comeback = Comeback
 

@@ -252,6 +252,34 @@ def test_a_socket_that_appears_late(on_bench: RunOnBench) -> None:
     on_bench(body)
 
 
+@pytest.mark.parametrize("is_lost, shown", [(False, "2"), (True, "0")])
+def test_a_runtime_that_is_late(on_bench: RunOnBench, is_lost: bool, shown: str) -> None:
+    """The directory is left alone until it is ready; if nothing lies there, the node counts as a new one.
+
+    A device manager that has not started mentions no resource, so what there was counts as allocatable in full.
+
+    Rules: DM-5, DM-64, DM-68, CP-4
+    """
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"), device("b", healthy=False))
+        await it.node.status_round()
+        stale = it.node.root.layout.registration_socket
+        await soon(it.node.reboot(Comeback(socket_after_s=5, runtime_after_s=30, keeps_directory=not is_lost)))
+        node = it.node.status()
+        assert not node.has_kubelet
+        assert (dict(node.capacity)[RESOURCE], dict(node.allocatable)[RESOURCE]) == (shown, shown)
+        await it.node.advance(29)
+        assert stale.exists() is not is_lost
+        await it.node.advance(1)
+        assert not stale.exists()
+        await it.node.advance(5)
+        await it.node.wait_for(lambda now: now.sources_ready)
+        assert stale.is_socket()
+
+    on_bench(body)
+
+
 def test_a_late_start_that_fails_is_told(on_bench: RunOnBench) -> None:
     """Nobody waits for it, so it is in the transcript; the node is without a kubelet. Rules: DM-9"""
 
@@ -269,13 +297,14 @@ def test_a_late_start_that_fails_is_told(on_bench: RunOnBench) -> None:
     on_bench(body)
 
 
+@pytest.mark.parametrize("late", [lambda s: Comeback(socket_after_s=s), lambda s: Comeback(runtime_after_s=s)])
 @pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
-def test_a_time_that_is_none(on_bench: RunOnBench, seconds: float) -> None:
+def test_a_time_that_is_none(on_bench: RunOnBench, seconds: float, late: Callable[[float], Comeback]) -> None:
     """The kubelet that runs is left alone."""
 
     async def body(it: Bench) -> None:
-        with pytest.raises(UsageError, match="a socket appears after"):
-            await it.node.restart(Comeback(socket_after_s=seconds))
+        with pytest.raises(UsageError, match=r"a (socket appears|runtime is ready) after"):
+            await it.node.restart(late(seconds))
         assert it.node.status().incarnation == 1
 
     on_bench(body)
