@@ -220,24 +220,27 @@ class Suite:
         """One after the other on one plugin; without it, those that need it are skipped with that reason."""
         async with room:
             for check in checks:
-                if check.stage is Stage.RESTARTS and not lacking and not await rig.ensure_ready():
-                    lacking = LOST
-                    self._tell(f"the plugin was lost in a check, and did not come back: {_last_words(rig)}")
-                await self._one_shared(check, rig, lacking)
+                is_new = not lacking and not await self._is_there(check, rig)
+                lacking = LOST if is_new else lacking
+                await self._one_shared(check, rig, lacking, is_new=is_new)
             self._resources = tuple(sorted({*self._resources, *rig.resources}))
 
-    async def _one_shared(self, check: Check, rig: Rig, lacking: str) -> None:
+    async def _is_there(self, check: Check, rig: Rig) -> bool:
+        """Whether the plugin is ready for a check that needs it, started again if need be; if not, that is told."""
+        if self._is_over or not (check.needs_ready or check.stage is Stage.RESTARTS) or await rig.ensure_ready():
+            return True
+        self._tell(f"the plugin was lost in a check, and did not come back: {_last_words(rig)}")
+        return False
+
+    async def _one_shared(self, check: Check, rig: Rig, lacking: str, *, is_new: bool) -> None:
+        """`is_new`: it is lacking since the check before, of which it is no finding yet unless that restarted the kubelet."""
         if self._is_over:
             return
         notes: tuple[str, ...] = ()
-        if not check.needs_ready:
-            pass
-        elif lacking:
-            self._finish(Outcome(check, Status.SKIPPED, reason=lacking))
-            return
-        elif not await rig.ensure_ready():
-            reason = f"the plugin was lost in an earlier check and did not come back: {_last_words(rig)}"
-            self._finish(Outcome(check, Status.BROKEN, reason=reason))
+        if lacking and check.needs_ready:
+            is_told = not is_new or check.stage is Stage.RESTARTS
+            reason = lacking if is_told else f"{lacking}: {_last_words(rig)}"
+            self._finish(Outcome(check, Status.SKIPPED if is_told else Status.BROKEN, reason=reason))
             return
         if rig.was_lost:
             rig.was_lost = False

@@ -257,6 +257,21 @@ def test_what_a_check_has_waited_for_in_vain_is_not_waited_for_again() -> None:
     assert time.monotonic() - began_s < 60
 
 
+def test_a_plugin_that_does_not_come_back_is_waited_for_once(tmp_path: Path) -> None:
+    """The first check after that is broken, so that the run fails; further ones are skipped, and none waits again."""
+
+    async def kills(bench: Bench) -> None:
+        await bench.plugin.kill()
+
+    once = f'if mkdir {shlex.quote(str(tmp_path / "started"))}; then exec "$@"; else sleep 90; fi'
+    config = evolve(GOOD, command=("sh", "-c", once, "sh", *GOOD.command), start_timeout_s=20.0)
+    report = play(made("x-kill", kills), made("x-one", passes), made("x-other", passes), config=config)
+    expected = {"x-kill": Status.PASSED, "x-one": Status.BROKEN, "x-other": Status.SKIPPED}
+    assert statuses(report) == expected, told(report)
+    assert all("did not come back" in each.reason for each in report.outcomes[1:])
+    assert report.took_s < 55
+
+
 def test_names_are_looked_at_before_what_goes_by_them() -> None:
     """A plugin with other names each time is told of that, and not only lost in the checks before."""
     config = evolve(example("faulty", "--fault", "new-names"), jobs=1, patience=0.02, start_timeout_s=5.0)
