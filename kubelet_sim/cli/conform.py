@@ -93,7 +93,7 @@ def _hook_options(command: Any) -> Any:
     show_default=True,
     help="The form of --list.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="A line for skipped checks, too.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for skipped checks, too, and what was noted of each.")
 @common
 @click.pass_context
 def conform(

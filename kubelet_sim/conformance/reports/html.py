@@ -75,8 +75,11 @@ def _run(report: Report) -> Iterator[str]:
         yield f"<dt>{escape(name)}</dt><dd>{shown(text)}</dd>"
     yield "</dl>"
     yield from (f"<p>{shown(note)}</p>" for note in report.notes)
-    # Those that count first: nobody wants to look for them.
-    for outcome in sorted(report.outcomes, key=lambda each: not mark_of(report, each).counts):
+    # Those that count first, then warnings: nobody wants to look for them.
+    marks = {each.check.id: mark_of(report, each) for each in report.outcomes}
+    for outcome in sorted(
+        report.outcomes, key=lambda each: (not marks[each.check.id].counts, marks[each.check.id] is not Mark.WARN)
+    ):
         yield from _outcome(report, outcome)
     yield "</section>"
 

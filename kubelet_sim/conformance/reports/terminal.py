@@ -18,12 +18,21 @@ _WORDS = {
     Status.SKIPPED: "skip",
     Status.BROKEN: "BROKEN",
 }
+_SLOW = "slow: "
+"""How a check's note of a slow plugin begins."""
+_LONG_S = 20.0
+"""A run that takes longer says what for."""
+_LONG_CHECK_S = 5.0
+_MOST_LONG = 5
 _LAST_RECORDS = 12
 _LAST_LINES = 12
 
 
 def progress_line(progress: Progress, *, is_verbose: bool = False) -> str | None:
-    """A line for what just happened; `None` for what is worth none: beginnings, and skips unless `is_verbose`."""
+    """A line for what just happened; `None` for what is worth none: beginnings, and skips unless `is_verbose`.
+
+    Then it also has the reason, and what was noted.
+    """
     if progress.text:
         return f"note: {progress.text}"
     outcome = progress.outcome
@@ -31,9 +40,10 @@ def progress_line(progress: Progress, *, is_verbose: bool = False) -> str | None
         return None
     width = len(str(progress.total))
     known = " (known)" if outcome.is_known else ""
+    told = [each for each in (outcome.reason, *outcome.notes) if each] if is_verbose else []
     return (
         f"[{progress.done:{width}}/{progress.total}] {_WORDS[outcome.status]:6} {outcome.check.id}  "
-        f"{outcome.took_s:.1f} s{known}"
+        f"{outcome.took_s:.1f} s{known}{': ' if told else ''}{'; '.join(told)}"
     )
 
 
@@ -49,6 +59,7 @@ def report_lines(report: Report) -> Iterator[str]:
         yield ""
         yield from (f"info: {outcome.check.id}: {finding.text}" for outcome, finding in infos)
     yield ""
+    yield from slow_lines(report)
     yield from skipped_lines(report.outcomes)
     yield from summary_lines(report)
 
@@ -76,6 +87,17 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.output:
         yield "  what the plugin said last:"
         yield from (f"    | {line}" for line in outcome.output[-_LAST_LINES:])
+
+
+def slow_lines(report: Report) -> Iterator[str]:
+    """Why the run took its time: a plugin that was slow, and where a run was long, what for."""
+    for outcome in report.outcomes:
+        if outcome.status is Status.PASSED:
+            yield from (f"{note}: {outcome.check.id}" for note in outcome.notes if note.startswith(_SLOW))
+    by_time = sorted(report.outcomes, key=lambda each: -each.took_s)
+    long = [each for each in by_time if each.took_s > _LONG_CHECK_S][:_MOST_LONG]
+    if report.took_s > _LONG_S and long:
+        yield f"longest: {', '.join(f'{each.check.id} {each.took_s:.0f} s' for each in long)}"
 
 
 def skipped_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
