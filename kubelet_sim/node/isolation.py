@@ -115,7 +115,8 @@ def namespaces_available() -> str | None:
         return str(error)
     if done.returncode == 0:
         return None
-    return done.stderr.strip().removeprefix(f"{NAME}: ") or f"the probe ended with {done.returncode}"
+    said = done.stderr.strip().splitlines()[-1:]  # its last line: before it there may be a traceback, or a warning
+    return said[0].removeprefix(f"{NAME}: ") if said else f"the probe ended with {done.returncode}"
 
 
 # --------------------------------------------------------------------------------------------------------- the namespace

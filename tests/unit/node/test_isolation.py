@@ -254,3 +254,10 @@ def test_needs_nothing_but_the_standard_library() -> None:
     )
     done = run([sys.executable, "-I", "-S", "-c", program])
     assert done.stdout == "[]\n"
+
+
+def test_a_probe_that_stumbles_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A traceback of ours is no answer to why nothing can be isolated; its last line is."""
+    script = "import sys; sys.stderr.write('a warning\\n'); raise OSError('no room')"
+    monkeypatch.setattr(isolation, "LAUNCHER", [sys.executable, "-c", script])
+    assert namespaces_available() == "OSError: no room"
