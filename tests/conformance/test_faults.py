@@ -83,6 +83,7 @@ def test_a_check_fails_on_its_fault(name: str) -> None:
         assert report.count(Status.BROKEN) == 0, told(report)
         if IS_WHOLE and not fault.is_slow and name not in LEFT_OUT:
             report = only(whole)
+            assert found(report) >= set(fault.checks), told(report)  # at the end of a whole run as well
             assert others(name, report) <= set(matrix()[name]), told(report)
 
 
