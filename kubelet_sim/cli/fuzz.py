@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,8 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     Example: kubelet-sim fuzz --time 5m -- ./my-plugin --socket-dir {dir}
     """  # noqa: D301
     config, search = _prepared(command, time_s, shrink_time, seed, steps, patience, resources, env, isolate)
+    path = output or Path(f"fuzz-{seed}.yaml")
+    _check(path, time_s)
     click.echo(f"seed {seed}; looking for {time_s:g} s", err=True)
     searched = search(config, _say if verbose else _say_nothing, _say)
     _tell(searched)
@@ -111,7 +114,6 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     from kubelet_sim.fuzz.writing import story_text
     from kubelet_sim.scenario.recorder import write_atomically
 
-    path = output or Path(f"fuzz-{seed}.yaml")
     write_atomically(path, story_text(searched))
     click.echo(
         escape_terminal(
@@ -119,6 +121,16 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
         )
     )
     ctx.exit(EXIT_FINDINGS)
+
+
+def _check(path: Path, time_s: float) -> None:
+    """Raises `UsageError` for what would make the search worth nothing."""
+    from kubelet_sim.errors import UsageError
+
+    if not time_s:
+        raise UsageError("--time: expected more than 0: nothing would be looked at")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {path}: {path.parent} is no directory that you may write to")
 
 
 def _prepared(  # noqa: PLR0913, PLR0917 - the options

@@ -152,7 +152,7 @@ class _Search:
             self._progress("it did not happen again")
             return
         self._keep(steps, again)
-        self._news(f"found after {self._passed_s:.0f} s: {again.do}: {again.problem}")
+        self._news(f"found after {self._found.found_after_s:.0f} s, and it happens again: {again.do}: {again.problem}")
         if self._config.shrink_s:
             self._news(f"making it short: {self._config.shrink_s:g} s at most (Ctrl-C: leave it as it is)")
             self._shrink(plan, again)

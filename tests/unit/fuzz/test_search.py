@@ -77,7 +77,7 @@ def test_what_goes_wrong_is_made_short(runs: Callable[..., Runs]) -> None:
     assert searched.found.is_certain
     assert searched.found.is_shortest
     assert verbs(searched.found) == ["register", "delete-pod"]
-    assert said[0].endswith(": delete-pod: it is wrong")
+    assert said[0] == f"found after {searched.found.found_after_s:.0f} s, and it happens again: delete-pod: it is wrong"
     assert said[1].startswith("making it short: 1000 s at most")
 
 
