@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kubelet_sim.cli.tracing.moves import Move
     from kubelet_sim.node.recording.reading import Line
 
+MERMAID_DRAWS = 50_000
+"""Its default, which a page such as an issue on GitHub does not change."""
 _KINDS = ("fact", "effect", "answer", "decision", "rpc", "fault", "node", "process", "applied", "walk", "end", "pick")
 _COLOURS = {"decision": "cyan", "fact": "green", "effect": "blue", "answer": "magenta", "rpc": "blue", "fault": "red"}
 
@@ -106,7 +108,9 @@ def _show(
         picked = _picked(lines, picker, at_once=follow)
         if diagram is not None:
             if moves := [move for _, move in picked if move is not None]:
-                click.echo(_diagram(moves, diagram))
+                click.echo(drawn := _diagram(moves, diagram))
+                if diagram == "mermaid" and len(drawn) > MERMAID_DRAWS:
+                    click.echo(_too_long(len(drawn)), err=True)
             return
         for line, move in picked:
             click.echo(_as_json(line) if output == "json" else _as_text(line, move))
@@ -145,6 +149,13 @@ def _diagram(moves: list[Move], form: str) -> str:
     from kubelet_sim.cli.tracing.diagram import ascii_diagram, mermaid
 
     return mermaid(moves) if form == "mermaid" else ascii_diagram(moves, shutil.get_terminal_size((100, 24)).columns)
+
+
+def _too_long(length: int) -> str:
+    return (
+        f"warning: Mermaid draws {MERMAID_DRAWS} characters at most unless its maxTextSize says otherwise, and these are"
+        f" {length}: show less, with --about, --kind, --rule, --since or --until"
+    )
 
 
 def _as_text(line: Line, move: Move | None) -> str:

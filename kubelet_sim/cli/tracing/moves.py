@@ -29,7 +29,9 @@ class Lane:
     @property
     def label(self) -> str:
         """For people; a plugin's name is foreign text."""
-        return {PLUGIN: self.name, PODS: "pods, API server", AGENTS: "agents"}.get(self.kind, self.kind)
+        return {PLUGIN: self.name or "a plugin without a name", PODS: "pods, API server", AGENTS: "agents"}.get(
+            self.kind, self.kind
+        )
 
 
 K = Lane(KUBELET)

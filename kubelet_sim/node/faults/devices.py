@@ -39,8 +39,9 @@ class _Changed(Hook):
         self.active.at_the_end(lambda: self.active.reach.spawn(self._say_again()))
         for link in self._links():
             devices = self._said[link.socket_path]
-            self.active.once(link.resource, "its last list is changed")
-            await self._apply(link, self.changed(devices))
+            if (changed := self.changed(devices)) != devices:
+                self.active.once(link.resource, "its last list is changed")
+                await self._apply(link, changed)
 
     async def list_came(self, path: str, devices: Devices) -> Devices:
         """See `Hook`."""
@@ -51,6 +52,19 @@ class _Changed(Hook):
         if changed != devices and not self.active.once(self.active.reach.subject(path), "a list is changed"):
             return devices
         return changed
+
+    @property
+    def named(self) -> str:
+        """The devices that it is about, for people.
+
+        Where there are plugins, with those that none of them lists so far: they may be slips of the pen.
+        """
+        wanted = self.active.arguments["ids"]
+        if not wanted:
+            return "all devices"
+        listed = {device.id for devices in self._said.values() for device in devices}
+        missing = [each for each in wanted if self._said and each not in listed]
+        return f"devices {', '.join(wanted)}" + (f" (nobody lists {', '.join(missing)} so far)" if missing else "")
 
     async def _say_again(self) -> None:
         for link in self._links():
@@ -88,8 +102,8 @@ class _Hidden(_Changed):
     filters=PLUGIN,
 )
 async def _break(active: ActiveFault) -> str:
-    await _Broken(active).begin()
-    return f"{_which(active)} count as Unhealthy"
+    await (broken := _Broken(active)).begin()
+    return f"{broken.named} count as Unhealthy"
 
 
 @kind(
@@ -102,9 +116,5 @@ async def _break(active: ActiveFault) -> str:
     filters=PLUGIN,
 )
 async def _hide(active: ActiveFault) -> str:
-    await _Hidden(active).begin()
-    return f"{_which(active)} are not listed any more"
-
-
-def _which(active: ActiveFault) -> str:
-    return f"devices {', '.join(active.arguments['ids'])}" if active.arguments["ids"] else "all devices"
+    await (hidden := _Hidden(active)).begin()
+    return f"{hidden.named} are not listed any more"

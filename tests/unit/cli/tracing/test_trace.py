@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from kubelet_sim.cli.main import cli
 from kubelet_sim.cli.tracing.diagram import escape_mermaid
+from kubelet_sim.cli.tracing.moves import PLUGIN, Lane
 from tests.unit.cli.tracing.transcripts import DEVICE, EVIL, many, recorded_story
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -133,6 +134,22 @@ def test_a_diagram_for_mermaid(story: Path) -> None:
     assert [line for line in lines if not statement.fullmatch(line)] == []
     assert any("-->>" in line for line in lines)
     assert any("-x" in line for line in lines)
+
+
+def test_a_plugin_that_gave_no_name_has_a_lane_with_one() -> None:
+    """Register without a resource is refused, and drawn."""
+    assert Lane(PLUGIN).label == "a plugin without a name"
+
+
+def test_a_diagram_that_mermaid_would_not_draw_is_told(story: Path, tmp_path: Path) -> None:
+    """It shows an error instead of a long diagram, wherever its limit cannot be raised; one that fits says nothing."""
+    for count, has_warning in ((10, False), (3000, True)):
+        done = CliRunner().invoke(
+            cli, ["trace", str(many(tmp_path / "many.jsonl", story, count)), "--diagram", "mermaid"]
+        )
+        assert done.exit_code == 0
+        assert ("50000 characters at most" in done.stderr) is has_warning
+        assert (len(done.stdout) > 50_000) is has_warning
 
 
 @pytest.mark.parametrize(
