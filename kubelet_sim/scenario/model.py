@@ -173,7 +173,7 @@ def story_from_mapping(
         known = given.take("vars", _variables, _NOTHING)
         reader = _StoryReader(name, source, folder or Folder.of(source), dict(known))
         reader.has_variables = bool(known) or _saves(given.whole.get("steps"))
-        included = list(reader.fragments(given.take("include", values.text_or_texts, ())))
+        included = reader.included(given.take("include", values.text_or_texts, ()))
         node = given.take("node", lambda value: _node(reader.filled(value)), NodeSpec())
         for each in (reader, *(inner for inner, _ in included)):
             each.node = node
@@ -231,6 +231,13 @@ class _StoryReader:
             except UsageError as error:
                 raise UsageError(f"{place.below(*values.way_of(error))}: {error}") from error
             yield inner, (items, place.below("steps"))
+
+    def included(self, names: tuple[str, ...]) -> list[tuple[_StoryReader, tuple[list[Any], Place]]]:
+        """All `fragments` of a story. Raises `UsageError` for one at the place of the `include`."""
+        try:
+            return list(self.fragments(names))
+        except UsageError as error:
+            raise values.Misplaced(str(error), ("include",)) from error
 
     def take_plugins(self, source: object) -> Mapping[str, Any]:
         """Read plugins; one that an included file has, too, is replaced, and one of the story itself stays."""

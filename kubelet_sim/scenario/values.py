@@ -21,9 +21,11 @@ _MISSING: Any = object()
 
 def text(value: object) -> str:
     """Raises `UsageError`."""
-    if not isinstance(value, str):
-        raise UsageError(f"expected text, not {value!r}")
-    return value
+    if isinstance(value, str):
+        return value
+    # YAML takes y, no, on and 1.30 for something else.
+    hint = "" if value is None or isinstance(value, Mapping | list | tuple) else ": put it in quotes"
+    raise UsageError(f"expected text, not {value!r}{hint}")
 
 
 def truth(value: object) -> bool:

@@ -80,6 +80,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ('[{"name": "a",\n"steps": [{"do": "pause"},\n{"do": "no"}]}]', ":3: a, step 2 (no)"),
         ("name: a\nsteps: [{do: in-use, expect: {x: {matches: '('}}}]", ":2: a, step 1 (in-use): expect: matches:"),
         ("name: a\nsteps: [{do: pause, expect: {within: 5s}}]", "expect: within is for steps that only look"),
+        ("name: a\nsteps: []\ninclude: none.yaml\n", ":3: a: cannot read none.yaml"),
+        ("name: a\nsteps:\n- do: pause\n- include: none.yaml\n", ":4: a, step 2 (include): cannot read none.yaml"),
         ("name: a\nsteps: [{do: crash}]", "that needs a node with runs_containers: true"),
         ("name: a\nplugins: {c: {command: [x]}}\nsteps: [{do: update, plugin: c, devices: []}]", "c is a command"),
     ],

@@ -110,7 +110,12 @@ def test_two_stories_of_one_name() -> None:
         ({"do": "register", "plugin": "p", "nowait": "yes"}, "nowait: expected true or false, not 'yes'"),
         ({"do": "advance", "seconds": -1}, "seconds: expected seconds, not -1"),
         ({"do": "advance", "seconds": True}, "seconds: expected seconds, not True"),
-        ({"do": "update", "plugin": "p", "devices": [{"id": 1}]}, "devices: id: expected text, not 1"),
+        (
+            {"do": "update", "plugin": "p", "devices": [{"id": 1}]},
+            "devices: id: expected text, not 1: put it in quotes",
+        ),
+        ({"do": "register", "plugin": None}, "plugin: expected text, not None"),
+        ({"do": "update", "plugin": "p", "devices": [{"id": []}]}, "devices: id: expected text, not []"),
         ({"do": "restart", "running": [["a"]]}, "running: expected [pod uid, container]"),
         ({"do": "entry", "kind": "door", "name": "d"}, "kind: expected one of file"),
         ({"do": "fail-stream", "plugin": "p", "error": ["NO_CODE", "x"]}, "error: 'NO_CODE' is no gRPC status code"),
