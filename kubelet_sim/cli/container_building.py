@@ -22,12 +22,16 @@ Build = Callable[[str | None], "ContainerConfig"]
 def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:
     """The names of the variables that a pod sets in this container, which is the first one if none is named.
 
-    None for a pod that came without a manifest, from a program.
+    None for a pod that came without a manifest, from a program. What is no variable is passed over: the forms of the whole
+    container say what is wrong with it.
     """
     spec = manifest.get("spec") or {}
     listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     found: Mapping[str, Any] = next((each for each in listed if container in {None, each["name"]}), {})
-    return {each["name"] for each in found.get("env") or ()}
+    env = found.get("env")
+    entries = env if isinstance(env, list) else []
+    names = [each.get("name") for each in entries if isinstance(each, Mapping)]
+    return {name for name in names if isinstance(name, str)}
 
 
 def config_for(pod: str, container: str, namespace: str, root: Path | None) -> Build:

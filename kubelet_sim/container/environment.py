@@ -24,6 +24,7 @@ Objects = Mapping[tuple[str, str], Mapping[str, str]]
 """The data of ConfigMaps and Secrets of the pod's namespace, by kind and name."""
 NO_OBJECTS: Objects = MappingProxyType({})
 
+_SHOWN = 60
 _SOURCES = {"configMapRef": "ConfigMap", "secretRef": "Secret"}
 _KEY_SOURCES = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
 
@@ -136,8 +137,7 @@ class PodEnvironment:
         amount = amounts.get(resource)
         if amount is None or not amount.amount:
             return None if kind == "limits" else "0"  # no limit, or one of 0, stands for all that the node has
-        divisor = Quantity.parse(str(wanted.value.get("divisor") or "1")).amount or Fraction(1)
-        return str(math.ceil(amount.amount / divisor))
+        return str(math.ceil(amount.amount / _divisor(wanted)))
 
     def _unknown(self, name: str, why: str) -> str | None:
         """No value, and a word about it."""
@@ -146,3 +146,12 @@ class PodEnvironment:
 
     def _set(self, name: str, value: str, where: str) -> None:
         self._found[name] = Env(name, value, Origin(Giver.POD, where, ("DM-127",)))
+
+
+def _divisor(wanted: Part) -> Fraction:
+    """What an amount is counted in; 0 and nothing are 1."""
+    text = str(wanted.value.get("divisor") or "1")
+    try:
+        return Quantity.parse(text).amount or Fraction(1)
+    except ValueError as error:
+        raise UsageError(f"{wanted.path}.divisor: {text[:_SHOWN]!r} is no quantity") from error

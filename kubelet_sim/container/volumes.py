@@ -79,6 +79,8 @@ def pod_mounts(
     for number, mount in enumerate(container.parts("volumeMounts")):
         paths.add(mount.text("mountPath"))
         name = mount.text("name")
+        if not mount.text("mountPath"):
+            raise UsageError(f"{mount.path}.mountPath: there is none; expected a path in the container")
         if name not in volumes:
             raise UsageError(f"cannot find volume {name!r} to mount into container {container.text('name')!r}")
         sub_path = _sub_path(mount, envs)

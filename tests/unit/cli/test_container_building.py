@@ -30,6 +30,13 @@ def test_a_pod_without_a_manifest_sets_nothing() -> None:
     assert own_variables({"metadata": {"name": "p"}}, None) == set()
 
 
+@pytest.mark.parametrize("env", [{"A": "b"}, "A", 5, ["A"], [{"value": "x"}], [{"name": ["A"]}], [None]])
+def test_what_is_no_variable(env: object) -> None:
+    """A manifest may hold anything there: the node does not look at it."""
+    spec = {"containers": [{"name": "main", "env": env}]}
+    assert own_variables({"spec": spec}, "main") == set()
+
+
 @pytest.mark.parametrize(
     "version, gates, cdi",
     [

@@ -209,12 +209,16 @@ def test_resources_of_which_container() -> None:
     assert config.not_simulated[0].what == "env LIMIT"
     with pytest.raises(UsageError, match="container other not found"):
         built({"env": [variable("A", resource="limits.cpu", containerName="other")]})
+    requests = {"resources": {"requests": {"cpu": "1"}}}
+    with pytest.raises(UsageError, match=r"env\[0\].*divisor: 'much' is no quantity"):
+        built({"env": [variable("A", resource="requests.cpu", divisor="much")], **requests})
 
 
 @pytest.mark.parametrize(
     "mount, said",
     [
         ({"name": "none"}, "cannot find volume 'none'"),
+        ({"name": "v", "mountPath": ""}, r"volumeMounts\[0\].mountPath: there is none"),
         ({"name": "v", "subPath": "/abs"}, "absolute"),
         ({"name": "v", "subPath": "a/../../b"}, "out of its volume"),
         ({"name": "v", "subPathExpr": "$(NONE)"}, "missing value for NONE"),
