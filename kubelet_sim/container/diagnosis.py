@@ -24,7 +24,12 @@ _KEY = re.compile(r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z
 _LONGEST_ENTRY = 131_072
 """Bytes of `NAME=VALUE` with its end, from which on the kernel refuses to start the program."""
 _LARGE_ENTRY = 32 * 1024
-_SYSTEM_TARGETS = ("/", "/dev", "/proc", "/sys")
+_SYSTEM_TARGETS = {
+    "/": "it hides all that is there, /proc too, without which runc does not start the container",
+    "/dev": "",
+    "/proc": "it hides what is there, and runc refuses all but the host's /proc",
+    "/sys": "it hides what is there",
+}
 
 
 class Severity(Enum):
@@ -151,9 +156,12 @@ def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
 def _over_system(bind: Bind) -> Iterator[Remark]:
     """A mount that hides what a runtime puts into every container."""
     target = cleaned(bind.container_path) if bind.container_path else ""
+    if target.startswith("/proc/"):
+        text = "a mount below /proc: runc refuses all but those over a few single files"
+        yield Remark(Severity.WARNING, "mount", bind.container_path, text, bind.origin, ("DM-125",))
     if target not in _SYSTEM_TARGETS:
         return
-    severity, meaning = Severity.WARNING, "it hides what is there"
+    severity, meaning = Severity.WARNING, _SYSTEM_TARGETS[target]
     if target == "/dev" and cleaned(bind.host_path) == "/dev":
         meaning = "the container sees all device nodes of the host, and none is made for it"
     elif target == "/dev":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 
 from attrs import frozen
@@ -22,6 +23,9 @@ _DIRECTORIES = {
     "downwardAPI": "kubernetes.io~downward-api",
 }
 """The kinds of volumes that the kubelet makes itself, and where."""
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+_NAME = re.compile(r"[^/\0]+")
+"""Of what becomes part of a path."""
 _PROPAGATIONS = {
     "": Propagation.PRIVATE,
     "None": Propagation.PRIVATE,
@@ -38,7 +42,9 @@ class PodDirectory:
 
     @classmethod
     def of(cls, kubelet_root: str, pod: PodFacts) -> PodDirectory:
-        """Below `pods/`, by uid."""
+        """Below `pods/`, by uid. Raises `UsageError` for a uid that is no name of a directory."""
+        if not _NAME.fullmatch(pod.uid) or set(pod.uid) == {"."}:
+            raise UsageError(f"the uid of pod {pod.namespace}/{pod.name} is {pod.uid!r}, which names no directory")
         return cls(f"{kubelet_root}/pods/{pod.uid}")
 
     def volume(self, kind: str, name: str) -> str:
@@ -81,6 +87,8 @@ def pod_mounts(
         name = mount.text("name")
         if not mount.text("mountPath"):
             raise UsageError(f"{mount.path}.mountPath: there is none; expected a path in the container")
+        if not _LABEL.fullmatch(name):
+            raise UsageError(f"{mount.path}.name: {name!r} is no name of a volume; expected letters, digits and -")
         if name not in volumes:
             raise UsageError(f"cannot find volume {name!r} to mount into container {container.text('name')!r}")
         sub_path = _sub_path(mount, envs)
@@ -132,7 +140,10 @@ def _volume(volume: Part, where: PodDirectory) -> _Volume | None:
         if kind in volume or volume.value.get(kind, False) is None:  # `emptyDir:` alone is null, and still a kind
             return _Volume(where.volume(kind, name), kind != "emptyDir", Made.DIRECTORY, kind)
     if "hostPath" in volume:
-        return _Volume(volume.part("hostPath").text("path"), read_only=False, made=Made.NOTHING, kind="hostPath")
+        path = volume.part("hostPath").text("path")
+        if not path:
+            raise UsageError(f"{volume.path}.hostPath.path: there is none; expected a path on the host")
+        return _Volume(path, read_only=False, made=Made.NOTHING, kind="hostPath")
     return None
 
 

@@ -94,7 +94,7 @@ def write_bundle(
         wanted = copy.deepcopy(spec)
         notes += fit_machine(spec, _host_paths(config, derived))
         (directory / "config.json").write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
         raise UsageError(f"cannot write the bundle: {error}") from error
     except ContainerRefused:
         for made in directory.iterdir():  # it was empty: the next try finds it so

@@ -219,6 +219,8 @@ def test_resources_of_which_container() -> None:
     [
         ({"name": "none"}, "cannot find volume 'none'"),
         ({"name": "v", "mountPath": ""}, r"volumeMounts\[0\].mountPath: there is none"),
+        ({"name": "../v"}, "no name of a volume"),
+        ({"name": "h"}, r"volumes\[1\].hostPath.path: there is none"),
         ({"name": "v", "subPath": "/abs"}, "absolute"),
         ({"name": "v", "subPath": "a/../../b"}, "out of its volume"),
         ({"name": "v", "subPathExpr": "$(NONE)"}, "missing value for NONE"),
@@ -227,9 +229,16 @@ def test_resources_of_which_container() -> None:
 )
 def test_what_the_kubelet_refuses(mount: dict[str, Any], said: str) -> None:
     """The container is not created, with the kubelet's reason."""
-    volumes = [{"name": "v", "emptyDir": {}}]
+    volumes = [{"name": "v", "emptyDir": {}}, {"name": "h", "hostPath": {}}]
     with pytest.raises(UsageError, match=said):
         built({"volumeMounts": [{"mountPath": "/m", **mount}]}, volumes=volumes)
+
+
+@pytest.mark.parametrize("uid", ["../../x", "a/b", "..", "a\0b"])
+def test_a_uid_that_names_no_directory(uid: str) -> None:
+    """The kubelet's directory of a pod has its name: nothing may be made elsewhere."""
+    with pytest.raises(UsageError, match="which names no directory"):
+        container_config(pod(None, {"uid": uid}), "main", share())
 
 
 def test_propagation_and_relative_mount_paths() -> None:

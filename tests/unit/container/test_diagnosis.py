@@ -40,6 +40,8 @@ ODD: dict[str, tuple[dict[str, Any], Severity, str]] = {
     "a missing source": ({"mounts": [("/m", "/none")]}, Severity.WARNING, "empty directory"),
     "a mount over /dev": ({"mounts": [("/dev", "/srv")]}, Severity.WARNING, "none of the usual device nodes is made"),
     "the host's /dev": ({"mounts": [("/dev", "/dev")]}, Severity.WARNING, "all device nodes of the host"),
+    "a mount over /proc": ({"mounts": [("/proc/", "/srv")]}, Severity.WARNING, "runc refuses all but the host's"),
+    "a mount below /proc": ({"mounts": [("/proc/driver/x", "/srv")]}, Severity.WARNING, "a mount below /proc"),
     "two slashes": ({"mounts": [("//m", "/srv")]}, Severity.WARNING, "the same as /m"),
     "/dev with two slashes": ({"mounts": [("//dev", "/srv")]}, Severity.WARNING, "a mount over /dev"),
     "a mount over the root": ({"mounts": [("/", "/srv")]}, Severity.WARNING, "a mount over /"),

@@ -81,6 +81,12 @@ def test_what_a_runtime_refuses_is_not_written(short_root: Path) -> None:
         written(short_root, share(devices=[("/dev/a", "/dev/none", "rw")]))
 
 
+def test_a_path_that_cannot_be(short_root: Path) -> None:
+    """A sub-path with a NUL in it is told as what cannot be written."""
+    with pytest.raises(UsageError, match="cannot write the bundle"):
+        written(short_root, share(), {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "a\0b"}]})
+
+
 def test_without_root_devices_are_bound(short_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody but root makes device nodes: they come from where the host has them, in a user namespace."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
