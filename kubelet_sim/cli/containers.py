@@ -231,11 +231,13 @@ def exec_check(  # noqa: PLR0913 - one for each option
     from kubelet_sim.cli.group import Finding
     from kubelet_sim.cli.render import machine_text
     from kubelet_sim.container.seen import compared
-    from kubelet_sim.errors import ContainerRefused
+    from kubelet_sim.errors import ContainerRefused, UsageError
     from kubelet_sim.node.bundle import kubelet_root, write_bundle
     from kubelet_sim.node.host_files import LocalFiles
     from kubelet_sim.node.oci_runtime import run_probed, runtimes_here, static_busybox
 
+    if timeout <= 0:
+        raise UsageError("--timeout: found 0; expected a time in which a container can start")
     runtimes_here(runtime)
     config_in = config_for(pod, container, namespace, root)
     place = Path(tempfile.mkdtemp(prefix="ks-bundle-"))

@@ -23,6 +23,8 @@ _INSIDE = "/.kubelet-sim"
 _LOADERS = (b"ld-linux", b"ld-musl")
 _HEAD = 4096
 _CLEAN_UP_S = 10.0
+_TIMED_OUT = 124
+"""As the exit code of a command that was ended for it took too long."""
 _PROBE = f"""\
 B={_INSIDE}/busybox
 R={_INSIDE}/report
@@ -135,12 +137,15 @@ def _run(runtime: str, bundle: Bundle, timeout_s: float) -> Outcome:
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            code = 124
+            code = _TIMED_OUT
         finally:
             _clean_up(base, name, process)
         output.seek(0)
         text = output.read().decode("utf-8", "backslashreplace")
-    return Outcome(runtime, code, text, _seen(report))
+    seen = _seen(report)
+    if seen is None and code == _TIMED_OUT:
+        text = f"{text.rstrip()}\nit did not start the container within {timeout_s:g} s".lstrip()
+    return Outcome(runtime, code, text, seen)
 
 
 def _clean_up(base: list[str], name: str, process: subprocess.Popen[bytes]) -> None:

@@ -125,9 +125,11 @@ def test_a_container_is_really_started(running_root: Path) -> None:
 
 
 def test_no_runtime(running_root: Path) -> None:
-    """One line that says what is missing, exit code 3."""
+    """One line that says what is missing, exit code 3; 2 for no time at all."""
     with plugin(running_root):
         _with_pod(running_root)
+        never = ks("exec-check", "p", "main", "--timeout", "0", root=running_root)
+        assert (never.returncode, never.stdout, never.stderr.count("\n")) == (2, "", 1)
         done = ks("exec-check", "p", "main", "--runtime", "no-such-runtime", root=running_root)
         assert (done.returncode, done.stdout) == (3, "")
         assert "no-such-runtime" in done.stderr

@@ -97,6 +97,13 @@ def test_a_runtime_that_hangs(path: Path, bundle: Bundle) -> None:
     assert (outcome.exit_code, outcome.seen is not None) == (124, True)
 
 
+def test_a_runtime_that_never_starts_it(path: Path, bundle: Bundle) -> None:
+    """The time is told: a busy machine looks like one that cannot start containers at all."""
+    program(path, "crun", "time.sleep(60)")
+    with pytest.raises(CannotRun, match=r"crun: it did not start the container within 0\.5 s"):
+        run_probed(bundle, (), None, 0.5)
+
+
 def test_what_is_missing_is_named(path: Path, bundle: Bundle) -> None:
     """A runtime, the one that was asked for, and a busybox that needs no library."""
     with pytest.raises(CannotRun, match="crun or runc"):
