@@ -309,7 +309,7 @@ def node_table(snapshot: NodeSnapshot) -> str:
         [
             [
                 snapshot.kubelet_version if snapshot.has_kubelet else f"{snapshot.kubelet_version} (none runs)",
-                str(snapshot.incarnation - 1),
+                str(snapshot.incarnation - 1 - (not snapshot.has_kubelet)),
                 snapshot.clock,
                 f"{snapshot.now_s:.3f}s",
                 snapshot.root,

@@ -158,6 +158,12 @@ def test_the_node() -> None:
     assert text[-1] == ["example.com/gpu", "3", "2"]
 
 
+def test_a_node_without_a_kubelet_has_not_restarted_yet() -> None:
+    """The process to come is counted when it is there: two have been, so there was one restart."""
+    text = rows(node_table(evolve(SNAPSHOT, incarnation=3, has_kubelet=False)))
+    assert text[1][:2] == ["v1.36.2 (none runs)", "1"]
+
+
 @pytest.mark.parametrize(
     "kind, name, count",
     [
