@@ -37,6 +37,7 @@ _KEPT_LINES = 60
 NO_COMMAND = (126, 127)
 """What a command ends with that cannot be run, or that there is not."""
 NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
+NOT_ALL_READY = "not every resource that has to be there was registered and listed: see reg-happens"
 NEVER_REGISTERED = "no Register call came: see reg-happens"
 LOST = "the plugin was lost in an earlier check, and did not come back"
 
@@ -202,7 +203,9 @@ class Suite:
             for device in now.devices
         ):
             self._tell("no device is healthy here: what a container would get was not tested")
-        return "" if is_ready else NEVER_READY
+        if is_ready:
+            return ""
+        return NOT_ALL_READY if any(map(rig.seen.is_live, rig.seen.resources)) else NEVER_READY
 
     async def _second(self, rig: Rig, held: AsyncExitStack) -> Rig | None:
         """Another instance beside another node, if it gets ready while the first one runs on, as ports may forbid."""

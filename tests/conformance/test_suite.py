@@ -19,7 +19,7 @@ from kubelet_sim.conformance import CHECKS, Check, Isolation, Level, Report, Sta
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Run
 from kubelet_sim.conformance.config import Mode
-from kubelet_sim.conformance.suite import Suite
+from kubelet_sim.conformance.suite import NOT_ALL_READY, Suite
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
 from tests.conformance.trial import ROOT, example, only, told
@@ -270,6 +270,14 @@ def test_a_plugin_that_does_not_come_back_is_waited_for_once(tmp_path: Path) -> 
     assert statuses(report) == expected, told(report)
     assert all("did not come back" in each.reason for each in report.outcomes[1:])
     assert report.took_s < 55
+
+
+def test_an_expected_resource_that_does_not_come_is_why_others_are_not_tested() -> None:
+    """It is not said that no plugin was there."""
+    report = play(
+        made("x-ok", passes), config=evolve(GOOD, expected_resources=("example.com/none",), start_timeout_s=8.0)
+    )
+    assert [each.reason for each in report.outcomes] == [NOT_ALL_READY], told(report)
 
 
 def test_names_are_looked_at_before_what_goes_by_them() -> None:
