@@ -27,9 +27,16 @@ def read_config(folder: Path) -> SuiteConfig:
     """
     for name, path in FILES:
         file = folder / name
-        if file.is_file() and (table := _table(file, path)) is not None:
+        if _is_there(file) and (table := _table(file, path)) is not None:
             return from_mapping(table, str(file), folder)
     return SuiteConfig()
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except PermissionError:  # nobody may look into this folder: there is none for us
+        return False
 
 
 def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:

@@ -35,15 +35,20 @@ def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:
     return frozenset(listed)
 
 
-def state_file(config: SuiteConfig) -> Path:
-    """Where it is kept what did not pass: one file for each thing tested, in the user's cache directory."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+def state_file(config: SuiteConfig) -> Path | None:
+    """Where it is kept what did not pass: one file for each thing tested, in the user's cache directory; `None` for one without."""
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    except RuntimeError:  # a container is often run as a number that is nobody's
+        return None
     tested = json.dumps([config.command, str(config.cwd or Path.cwd()), str(config.attach), config.consumer])
     return Path(cache, "kubelet-sim", "conform", f"{hashlib.sha256(tested.encode()).hexdigest()[:16]}.json")
 
 
-def read_failed(path: Path) -> frozenset[str]:
+def read_failed(path: Path | None) -> frozenset[str]:
     """The ids that did not pass when they were made last; none if nothing is remembered, or nothing that can be read."""
+    if path is None:
+        return frozenset()
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -51,11 +56,13 @@ def read_failed(path: Path) -> frozenset[str]:
     return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
 
 
-def write_failed(path: Path, made: Iterable[str], failed: Iterable[str]) -> None:
+def write_failed(path: Path | None, made: Iterable[str], failed: Iterable[str]) -> None:
     """Remember which of the checks made have failed; of others what is remembered already.
 
     A cache that cannot be written to is no reason to fail.
     """
+    if path is None:
+        return
     left = (read_failed(path) - set(made)) | set(failed)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

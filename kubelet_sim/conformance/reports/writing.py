@@ -111,13 +111,13 @@ def targets(wanted: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
 
 def _why_not_writable(path: Path) -> str:
     """Whether a file can appear there is tried, not guessed: permissions are not all that forbids it."""
-    if path.is_dir():
-        return "is a directory: name a file"
-    if _is_special(path):
-        return "" if os.access(path, os.W_OK) else "cannot be written: permission denied"
-    if path.exists() and not os.access(path, os.W_OK):
-        return "cannot be written: permission denied"
     try:
+        if path.is_dir():
+            return "is a directory: name a file"
+        if _is_special(path):
+            return "" if os.access(path, os.W_OK) else "cannot be written: permission denied"
+        if path.exists() and not os.access(path, os.W_OK):
+            return "cannot be written: permission denied"
         descriptor, name = tempfile.mkstemp(prefix=".kubelet-sim-", dir=path.parent)
     except OSError as error:
         return f"cannot be written: {path.parent}: {error.strerror or error}"

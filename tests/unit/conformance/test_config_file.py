@@ -60,3 +60,13 @@ def test_what_cannot_be_is_refused_with_the_file_and_the_key(tmp_path: Path, lin
     (tmp_path / "kubelet-sim.toml").write_text(f"[conform]\n{line}\n")
     with pytest.raises(UsageError, match=r"kubelet-sim\.toml"):
         read_config(tmp_path)
+
+
+def test_a_folder_that_nobody_may_look_into_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin may be tested from there all the same, by its full path."""
+
+    def refused(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert read_config(tmp_path) == SuiteConfig()

@@ -31,6 +31,7 @@ def test_what_failed_is_remembered_for_each_command(tmp_path: Path, monkeypatch:
     """In the user's cache; nothing, or nonsense, counts as nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, other = state_file(SuiteConfig(command=("a",))), state_file(SuiteConfig(command=("b",)))
+    assert one is not None
     assert one != other
     assert tmp_path in one.parents
     assert read_failed(one) == frozenset()
@@ -46,6 +47,17 @@ def test_a_check_that_was_not_made_is_remembered_as_it_was(tmp_path: Path) -> No
     write_failed(file, {"law-a", "law-b", "law-c"}, {"law-a", "law-b"})
     write_failed(file, {"law-a", "law-c"}, {"law-c"})
     assert read_failed(file) == {"law-b", "law-c"}
+
+
+def test_a_user_without_a_home_remembers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container is often run as a number that no user has: that is no reason to fail."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2_000_000_001)
+    path = state_file(SuiteConfig(command=("a",)))
+    assert path is None
+    write_failed(path, {"law-a"}, {"law-a"})
+    assert read_failed(path) == frozenset()
 
 
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
         ([("json", "{dir}")], "is a directory"),
         ([("json", "{dir}/no/file")], "No such file or directory"),
         ([("json", "{dir}/file/file")], "Not a directory"),
+        ([("json", "{dir}/" + "x" * 300)], "File name too long"),
         ([("json", "{dir}/a"), ("tap", "{dir}/a")], "another report"),
         ([("json", "-"), ("tap", "-")], "another report"),
         ([("pdf", "{dir}/a")], "there is no format 'pdf'"),
