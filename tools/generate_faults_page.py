@@ -36,7 +36,8 @@ FOOTER = """\
 - An **inotify that is refused**: its limit belongs to the whole machine, and everybody else on it would meet the fault, too.
 - A restart **within one millisecond**: a kubelet that starts takes as long as it takes. `restart-same-inode` is the harder case for a
   plugin that compares files.
-- A **second instance of a plugin** before the first has ended: plugins are started by you. Start two, and end one.
+- A **second instance of a plugin** before the first has ended: plugins are started by you. Start two, and end one, as the story
+  `second-instances-before-the-first-has-ended` in `tests/scenarios/faults` does.
 - The **wrong directory**: where a plugin looks is up to the plugin; `exec` shows its own directory to it.
 """
 
