@@ -93,6 +93,14 @@ def pod_resources_client(go: str, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
+def cri_reader(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader of CRI's JSON with Kubernetes' own package, and a main of ours (see its folder)."""
+    program = tmp_path_factory.mktemp("go") / "cri-reader"
+    _build([go, "build", "-buildvcs=false", "-o", str(program), "."], HERE / "cri_reader")
+    return program
+
+
+@pytest.fixture(scope="session")
 def widget_plugin(cargo: str) -> Path:
     """The example of the Rust crate k8s-device-plugin-lib.
 
