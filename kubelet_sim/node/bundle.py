@@ -85,7 +85,7 @@ def write_bundle(
     try:
         root.mkdir(exist_ok=True)
         for bind in config.mounts:
-            _make(bind)
+            _make(bind, directory)
         derived = derive(config, host, cdi, RuntimeOptions(root_path=str(root) if rootfs else "rootfs"))
         spec = copy.deepcopy(derived.spec)
         if args:
@@ -109,19 +109,31 @@ def rewrite(bundle: Bundle, spec: Mapping[str, Any]) -> Bundle:
     return evolve(bundle, spec=spec)
 
 
-def _make(bind: Bind) -> None:
-    """What the kubelet makes before the container is created."""
+def _make(bind: Bind, bundle: Path) -> None:
+    """What the kubelet makes before the container is created: volumes and the termination message are for every user."""
     path = Path(bind.host_path)
     if bind.made is Made.NOTHING:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if bind.volume_path:
-        Path(bind.volume_path).mkdir(parents=True, exist_ok=True)
+        _make_directory(Path(bind.volume_path), bundle)
         path.symlink_to(bind.volume_path)
     elif bind.made is Made.DIRECTORY:
-        path.mkdir(exist_ok=True)
+        _make_directory(path, bundle)
+    elif path.name == "etc-hosts":
+        path.write_text(_HOSTS, encoding="utf-8")
     else:
-        path.write_text(_HOSTS if path.name == "etc-hosts" else "", encoding="utf-8")
+        path.touch()
+        path.chmod(0o666)
+
+
+def _make_directory(path: Path, bundle: Path) -> None:
+    """For everybody in the bundle; below a `hostPath` as the umask has it."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        if each.is_relative_to(bundle):
+            each.chmod(0o777)
 
 
 def _fill_gaps(spec: dict[str, Any], directory: Path) -> tuple[str, ...]:

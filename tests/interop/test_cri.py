@@ -45,6 +45,7 @@ def test_kubernetes_own_package_reads_it(cri_reader: Path, config: ContainerConf
 
 def test_it_would_notice(cri_reader: Path) -> None:
     """A field of another name or kind is an error."""
-    for wrong in ({"cdi": []}, {"envs": [{"key": 1}]}):
+    wrong_ones: tuple[dict[str, Any], ...] = ({"cdi": []}, {"envs": [{"key": 1}]})
+    for wrong in wrong_ones:
         with pytest.raises(subprocess.CalledProcessError):
             message_in_go(cri_reader, {**cri(PLAIN), **wrong})

@@ -1,7 +1,7 @@
 """The messages of CRI that a container's configuration consists of, made from their field numbers in `runtime.v1`.
 
-In a pool of their own. That they are the real ones is shown in `tests/interop`, with Kubernetes' own package. `KeyValue.value` is a string here as it was up to 1.35; the bytes of 1.36 are the same on the wire,
-and crictl reads text either way.
+In a pool of their own. That they are the real ones is shown in `tests/interop`, with Kubernetes' own package. `KeyValue.value`
+is a string here as it was up to 1.35; the bytes of 1.36 are the same on the wire, and crictl reads text either way.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def test_a_bundle_is_ready_to_run(short_root: Path) -> None:
     assert sources["/h"] == short_root / "c"
     assert sources["/etc/hosts"].read_text() == "127.0.0.1\tlocalhost\n"
     assert sources["/dev/termination-log"].read_text() == ""
+    modes = {path: stat.S_IMODE(sources[path].stat().st_mode) for path in ("/v", "/s", "/dev/termination-log")}
+    assert modes == {"/v": 0o777, "/s": 0o777, "/dev/termination-log": 0o666}
     assert list((bundle.path / "rootfs").iterdir()) == []
     assert bundle.spec["root"]["path"] == "rootfs"
 
