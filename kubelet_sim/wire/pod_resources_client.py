@@ -33,6 +33,7 @@ class PodResourcesClient:
         timeout_s: in real time, for each call.
 
     Raises:
+        UsageError: when it is entered, if there is something else than a socket.
         TransportError: when it is entered, if nobody listens there; by a call, if there is no answer in time.
         RpcFailed: by a call that the server refused, with its code and text.
     """
@@ -109,6 +110,8 @@ def _look(path: Path) -> None:
     except FileNotFoundError as error:
         raise TransportError(f"there is no socket {path}; does a kubelet run, with this API?") from error
     except ConnectionRefusedError as error:
+        if not path.is_socket():
+            raise UsageError(f"{path} is no socket") from error
         raise TransportError(f"nobody listens on {path}; has the kubelet ended?") from error
     except PermissionError as error:
         raise TransportError(f"no permission to connect to {path}; real kubelets let root in") from error
