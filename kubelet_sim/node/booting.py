@@ -17,7 +17,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.driver import World
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.http_endpoint import HttpAddress, HttpEndpoint
-from kubelet_sim.node.inodes import given_back
+from kubelet_sim.node.inodes import HeldInode
 from kubelet_sim.node.kubelet import Kubelet, Part, Seams, Setup
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.plugin_watcher import PluginWatcher, WatcherSetup
@@ -95,7 +95,7 @@ class Booting:
         return kubelet
 
     async def finish(
-        self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0, inode: int | None = None
+        self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0, inode: HeldInode | None = None
     ) -> None:
         """Have the process listen, after so long on the clock; its sources are not ready yet.
 
@@ -103,7 +103,7 @@ class Booting:
             kubelet: a process that has begun.
             layout: where the node lies.
             after_s: how long it takes.
-            inode: the number that the socket is to get, where the file system gives it.
+            inode: that of the socket before, if this one is to get it where the file system gives it.
 
         Raises:
             TransportError: it could not start, in the kubelet's words (DM-9); nothing of it is left.
@@ -111,8 +111,7 @@ class Booting:
         try:
             if after_s:
                 await self._around.clock.sleep(after_s)
-            with given_back(layout.device_plugins, inode) as free:
-                await kubelet.listen(free)
+            await (kubelet.listen(inode.lead_to) if inode is not None else kubelet.listen())
             for part in self._parts(kubelet, layout):
                 await kubelet.add(part)
         except BaseException:

@@ -74,6 +74,11 @@ class RootLayout:
         return self.private / "control.sock"
 
     @property
+    def held_inode(self) -> Path:
+        """A second link to the registration socket while its inode number is kept for the next one."""
+        return self.private / "held-inode"
+
+    @property
     def longest_socket(self) -> Path:
         """The socket path with the most bytes. The one that is renamed to `kubelet.sock` has a shorter name (`wire`)."""
         sockets = (self.registration_socket, self.pod_resources_socket, self.control_socket)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -82,10 +83,10 @@ Malformed = Callable[[str], None]
 class RegistrationServer(Protocol):
     """The Registration service on `kubelet.sock`. Rules: DM-11"""
 
-    async def listen(self, socket_path: str, before_bind: Callable[[], None] = lambda: None) -> None:
+    async def listen(self, socket_path: str, before_bind: Callable[[Path], None] = lambda _: None) -> None:
         """Listen and serve. Raises `TransportError` with the kubelet's words if the path cannot be bound (DM-9).
 
-        `before_bind` is called right before the socket's file is made.
+        `before_bind` is told where the socket's file will be made, right before it is; a socket that it puts there is replaced.
         """
 
     async def stop(self, *, leave_socket: bool = False) -> None:

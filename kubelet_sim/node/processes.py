@@ -16,7 +16,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.node.booting import Booting
 from kubelet_sim.node.directory import looks_new, lose_files, make_directory
-from kubelet_sim.node.inodes import inode_of
+from kubelet_sim.node.inodes import HeldInode, inode_of
 from kubelet_sim.node.kubelet import Kubelet
 from kubelet_sim.node.layout import RootLayout
 from kubelet_sim.node.surroundings import Surroundings
@@ -41,6 +41,8 @@ class KubeletProcesses:
         self._random = Random(around.config.seed)  # noqa: S311 - stretches periods, keeps no secrets
         self._status_round = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
+        self._inode: HeldInode | None = None
+        """Of the socket of the process before, until the next one has its own."""
         self.current: Kubelet | None = None
         """The process that listens, if there is one."""
         self.node_object = node
@@ -70,12 +72,10 @@ class KubeletProcesses:
         """A process that listens, and to whom nothing was dispatched yet. Raises what its start raises."""
         return await self._boot(layout, RuntimeListed(running), active)
 
-    async def _boot(
-        self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod], inode: int | None = None
-    ) -> Kubelet:
+    async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
         begun = await self._booting.kubelet(layout, self.node_object, listed, active)
-        await self._booting.finish(begun, layout, inode=inode)
-        self._say_inode(layout, inode)
+        await self._booting.finish(begun, layout, inode=self._inode)
+        self._say_inode(layout)
         await self._take_over(begun)
         return begun
 
@@ -88,11 +88,12 @@ class KubeletProcesses:
             TransportError: it could not start.
         """
         await self._booting.has_written()
-        inode = inode_of(layout.registration_socket) if how.same_inode else None
+        if how.same_inode:
+            self._inode = HeldInode.of(layout.registration_socket, layout.held_inode)
         for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
         if not how.is_late:
-            return dispatch(await self._boot(layout, self._listed(), (), inode))
+            return dispatch(await self._boot(layout, self._listed(), ()))
         early = None
         if how.runtime_after_s:
             self._register_node(layout)
@@ -105,8 +106,8 @@ class KubeletProcesses:
             try:
                 await self._around.clock.sleep(how.runtime_after_s)
                 begun = early or await self._booting.kubelet(layout, self.node_object, self._listed(), ())
-                await self._booting.finish(begun, layout, how.socket_after_s, inode)
-                self._say_inode(layout, inode)
+                await self._booting.finish(begun, layout, how.socket_after_s, self._inode)
+                self._say_inode(layout)
                 await self._take_over(begun)
                 dispatch(begun)
             except TransportError as failure:
@@ -144,13 +145,20 @@ class KubeletProcesses:
         if self.current is not None:
             await self.current.driver.closed_streams_are_over()
 
-    def _say_inode(self, layout: RootLayout, wanted: int | None) -> None:
-        if wanted is not None:
-            is_same = inode_of(layout.registration_socket) == wanted
+    def _say_inode(self, layout: RootLayout) -> None:
+        if (wanted := self._let_go()) is not None:
+            is_same = inode_of(layout.registration_socket) == wanted.number
             text = "as the one before" if is_same else "another one: the file system does not give that of before"
             self._note(f"the inode of kubelet.sock is {'the same ' if is_same else ''}{text}", "DM-17")
 
+    def _let_go(self) -> HeldInode | None:
+        held, self._inode = self._inode, None
+        if held is not None:
+            held.let_go()
+        return held
+
     async def _end(self, *, leave_socket: bool) -> None:
+        self._let_go()
         starting, self._starting = self._starting, None
         if starting is not None:
             starting.cancel()

@@ -48,6 +48,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
 }
 """What stories need of the machine."""
 
+ANOTHER_INODE = "the inode of kubelet.sock is another one"
+TRIES = 10
+"""How often a story is played again, as long as another program takes the number first: such a play shows nothing."""
+
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_the_story_goes_as_it_is_told(story: Story, tmp_path: Path) -> None:
@@ -57,6 +61,10 @@ def test_the_story_goes_as_it_is_told(story: Story, tmp_path: Path) -> None:
         pytest.skip(why)
     transcript = tmp_path / "transcript.jsonl"
     played = asyncio.run(play(story, transcript=transcript))
+    for _ in range(TRIES):
+        if not any(ANOTHER_INODE in record.text for step in played.steps for record in step.journal):
+            break
+        played = asyncio.run(play(story, transcript=transcript))
     assert played.wrong is None, wrong_step_text(played)
     with transcript.open() as lines:
         assert replay(lines).differences == ()

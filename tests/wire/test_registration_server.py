@@ -350,6 +350,29 @@ def test_a_renamed_socket_can_be_dialled_when_it_is_seen() -> None:
     run(body)
 
 
+@BOTH
+def test_a_socket_that_is_put_in_its_way_is_replaced(appears: Appears) -> None:
+    """By that, an inode number can be kept from others until the new socket is bound. Rules: DM-17"""
+
+    async def body(directory: Path) -> None:
+        folder = directory / "device-plugins"
+        folder.mkdir()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(directory / "dead"))
+
+        def put(path: Path) -> None:
+            (directory / "dead").rename(path)
+
+        server = GrpcRegistrationServers(appears=appears).server(accept)
+        await server.listen(str(folder / "kubelet.sock"), put)
+        assert [path.name for path in folder.iterdir()] == ["kubelet.sock"]
+        assert not is_refused(folder / "kubelet.sock")
+        await server.stop()
+        assert list(folder.iterdir()) == []
+
+    run(body)
+
+
 def test_a_kubelet_can_dial_itself() -> None:
     """A plugin that names `kubelet.sock` as its own is dialled, and then has no such service. Rules: DM-25"""
 
