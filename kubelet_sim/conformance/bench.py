@@ -302,7 +302,7 @@ class Bench:
         """How every resource came back since that moment; a plugin that exits with an error is started again, and noted."""
         recovery = await self._rig.recovered(since_s, within_s * self.config.patience)
         if recovery.took_s is None and self.config.attach is not None and self.plugin.has_ended:
-            self.skip(ENDED_ALONE)
+            self.note(ENDED_ALONE)
         if recovery.exit_code is not None and recovery.took_s is not None:
             self.note(f"the plugin ended with {recovery.exit_code} and was started again, as its DaemonSet would")
         return recovery

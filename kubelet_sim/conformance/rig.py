@@ -6,6 +6,7 @@ Knows how both begin and end. Whatever happens, `close` leaves no process, no so
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import shutil
 import tempfile
@@ -40,6 +41,8 @@ from kubelet_sim.wire.unix_socket import short_folder
 Plugin = PluginProcess | AttachedPlugin
 SETTLED_S = 0.3
 """A plugin that has asked for nothing more for so long has registered all its resources."""
+OTHERS_START_WITHIN_S = 15.0
+"""How long others have to start a plugin again that was attached to and has ended: longer than a kubelet's first back-off."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -209,7 +212,7 @@ class Rig:
         """Wait until every resource has registered and listed again since that moment.
 
         A plugin that ends with an error on the way is started again, as its DaemonSet would: that counts. One that was attached
-        to may be started again by others.
+        to may be started again by others, who have a while for that.
         """
         recovery = await self._recovered(since_s, within_s)
         self._was_given_up = recovery.took_s is None
@@ -223,11 +226,23 @@ class Rig:
         def is_back() -> bool:
             return all(self._is_back(resource, since_s) for resource in resources)
 
+        others_until_s = math.inf
+
+        def is_gone() -> bool:
+            nonlocal others_until_s
+            if not self.plugin.has_ended:
+                others_until_s = math.inf
+                return False
+            others_until_s = min(others_until_s, time.monotonic() + OTHERS_START_WITHIN_S)
+            return is_ours or time.monotonic() >= others_until_s
+
         while (left_s := deadline - time.monotonic()) > 0:
-            await self.bell.first(lambda: is_back() or (is_ours and self.plugin.has_ended), left_s)
+            await self.bell.first(lambda: is_back() or is_gone(), left_s)
             if is_back():
                 return Recovery(time.monotonic() - since_s, exit_code)
-            if is_ours and self.plugin.has_ended:
+            if is_gone() and not is_ours:
+                break
+            if self.plugin.has_ended and is_ours:
                 if not self.plugin.exit_code or exit_code is not None:
                     return Recovery(None, self.plugin.exit_code)
                 exit_code = self.plugin.exit_code

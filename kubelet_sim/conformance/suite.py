@@ -91,7 +91,7 @@ async def conform(config: SuiteConfig, listener: Listener = lambda _: None) -> t
             break
     outcomes = [(report, each) for report in reports for each in report.outcomes]
     failed = {each.check.id for report, each in outcomes if report.is_bad(each)}
-    write_failed(remembered, {each.check.id for _, each in outcomes}, failed)
+    write_failed(remembered, {each.check.id for _, each in outcomes if each.status is not Status.SKIPPED}, failed)
     return tuple(reports)
 
 

@@ -19,6 +19,7 @@ from kubelet_sim.conformance import CHECKS, Check, Isolation, Level, Report, Sta
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Run
 from kubelet_sim.conformance.config import Mode
+from kubelet_sim.conformance.known import read_failed, state_file
 from kubelet_sim.conformance.suite import NOT_ALL_READY, Suite
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
@@ -218,11 +219,11 @@ async def killed_and_back(bench: Bench) -> None:
         bench.error("it did not come back")
 
 
-@pytest.mark.parametrize("is_supervised, first", [(True, Status.PASSED), (False, Status.SKIPPED)])
+@pytest.mark.parametrize("is_supervised, first", [(True, Status.PASSED), (False, Status.FAILED)])
 def test_an_attached_plugin_that_ends_may_be_started_by_others(
     short_root: Path, is_supervised: bool, first: Status
 ) -> None:
-    """As by a DaemonSet: then that is how it comes back, and it is tested on. Else nobody can say whether it would have."""
+    """As by a DaemonSet: then that is how it comes back, and it is tested on. Else it is as for everybody who lets it end: it fails."""
     folder = short_root / "device-plugins"
     folder.mkdir()
     word = "while" if is_supervised else "if"
@@ -238,10 +239,27 @@ def test_an_attached_plugin_that_ends_may_be_started_by_others(
             )
         finally:
             os.killpg(shell.pid, signal.SIGKILL)
-    expected = {"x-kill": first, "x-next": first}
+    expected = {"x-kill": first, "x-next": Status.PASSED if is_supervised else Status.SKIPPED}
     assert statuses(report) == expected, told(report)
     if not is_supervised:
-        assert "nobody has started it again" in report.outcomes[0].reason
+        assert any("nobody has started it again" in note for note in report.outcomes[0].notes)
+        assert report.bad
+
+
+def test_a_run_in_which_nothing_could_be_tested_forgets_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plugin that does not start today is no reason for --rerun-failed to leave out what failed yesterday."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    works = tmp_path / "works"
+    plugin = shlex.join([sys.executable, "-m", "plugins_examples.faulty", "--fault", "grants-one", "--socket-dir"])
+    script = f"test -e {works} && exec {plugin} $1"
+    config = evolve(GOOD, command=("sh", "-c", script, "sh", "{dir}"), select=("alloc-uses-requested-ids",))
+    works.touch()
+    assert only(config).bad
+    works.unlink()
+    assert not only(evolve(config, rerun_failed=True)).could_run
+    assert read_failed(state_file(config)) == {"alloc-uses-requested-ids"}
 
 
 def test_what_a_check_has_waited_for_in_vain_is_not_waited_for_again() -> None:
