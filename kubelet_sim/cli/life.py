@@ -30,7 +30,7 @@ def comeback_options(command: F) -> F:
             default="0s",
             callback=to_seconds,
             metavar="DURATION",
-            help="The container runtime is ready so long after the kubelet began, which does not touch the directory before.",
+            help="The container runtime is ready so long after the kubelet began, which neither cleans its directory nor listens there before.",
         ),
         click.option(
             "--socket-after",

@@ -21,8 +21,9 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
 
     The plugin finds the node's directory at /var/lib/kubelet/device-plugins, where most plugins look for the kubelet, and
     plugins_registry beside it if the node has a plugin watcher; nothing else on this machine sees that (a mount namespace
-    of its own, no privilege needed where the system allows it). `{dir}` in CMD becomes that directory and `{socket}` the
-    kubelet's socket in it, so that a command for `conform` or `fuzz` will do.
+    of its own, no privilege needed where the system allows it). `{dir}` in CMD becomes that directory, `{socket}` the
+    kubelet's socket in it and `{pod-resources}` that of the pod resources API, so that a command for `conform` or `fuzz`
+    will do.
 
     Its output comes line by line behind the command's name; standard input is not passed on. Ctrl-C and SIGTERM go to the
     plugin, which has 5 s to end; a second Ctrl-C kills it at once. Whatever it has started is gone when this ends.

@@ -115,6 +115,8 @@ class Booting:
             for part in self._parts(kubelet, layout):
                 await kubelet.add(part)
         except BaseException:
+            if inode is not None:
+                inode.let_go()
             await kubelet.die()
             raise
 

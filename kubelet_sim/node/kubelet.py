@@ -166,11 +166,11 @@ class Kubelet:
         make_directory(directory)
         sweep_directory(self._world, self._profile)
 
-    async def listen(self, before_bind: Callable[[Path], None] = lambda _: None) -> None:
+    async def listen(self, before_bind: Callable[[Path | None], None] = lambda _: None) -> None:
         """The second half of a start: the registration socket. No pod comes before it.
 
         Args:
-            before_bind: told where the socket's file will be made, right before it is.
+            before_bind: told where the socket's file will be made, right before it is, if plugins do not see it there.
 
         Raises:
             TransportError: with the kubelet's words; it would exit with status 1 (DM-9).

@@ -83,10 +83,11 @@ Malformed = Callable[[str], None]
 class RegistrationServer(Protocol):
     """The Registration service on `kubelet.sock`. Rules: DM-11"""
 
-    async def listen(self, socket_path: str, before_bind: Callable[[Path], None] = lambda _: None) -> None:
+    async def listen(self, socket_path: str, before_bind: Callable[[Path | None], None] = lambda _: None) -> None:
         """Listen and serve. Raises `TransportError` with the kubelet's words if the path cannot be bound (DM-9).
 
         `before_bind` is told where the socket's file will be made, right before it is; a socket that it puts there is replaced.
+        It is told nothing (`None`) if plugins would see that one.
         """
 
     async def stop(self, *, leave_socket: bool = False) -> None:

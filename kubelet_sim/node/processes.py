@@ -90,6 +90,8 @@ class KubeletProcesses:
         await self._booting.has_written()
         if how.same_inode:
             self._inode = HeldInode.of(layout.registration_socket, layout.held_inode)
+            if self._inode is None:
+                self._note("there was no kubelet.sock whose inode the next one could have", "DM-17")
         for lost in lose_files(layout, how):
             self._note(f"{lost} is lost", "DM-113")
         if not how.is_late:

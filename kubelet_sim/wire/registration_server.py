@@ -67,10 +67,11 @@ class GrpcRegistrationServer:
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
-    async def listen(self, socket_path: str, before_bind: Callable[[Path], None] = lambda _: None) -> None:
+    async def listen(self, socket_path: str, before_bind: Callable[[Path | None], None] = lambda _: None) -> None:
         """Listen and serve at that absolute path, once in the life of this object.
 
-        `before_bind` is told where the file will be made, right before it is; a socket that it puts there is replaced.
+        `before_bind` is told where the file will be made, right before it is; a socket that it puts there is replaced. It is told
+        nothing (`None`) if plugins would see that one.
 
         Raises `TransportError` in the words of Go's network library. Anything that is already at the path is in the
         way, a socket too: nothing is removed.
@@ -86,8 +87,13 @@ class GrpcRegistrationServer:
         server.add_generic_rpc_handlers([_Methods(self._answer)])
 
         def bind(target: str) -> None:
-            before_bind(first_path)
-            server.add_insecure_port(target)
+            before_bind(None if first_path == path else first_path)
+            try:
+                server.add_insecure_port(target)
+            except RuntimeError:
+                if first_path != path:
+                    first_path.unlink(missing_ok=True)  # what was put there
+                raise
 
         try:
             self._file = unix_socket.bound(first_path, bind)

@@ -350,8 +350,7 @@ def test_a_renamed_socket_can_be_dialled_when_it_is_seen() -> None:
     run(body)
 
 
-@BOTH
-def test_a_socket_that_is_put_in_its_way_is_replaced(appears: Appears) -> None:
+def test_a_socket_that_is_put_in_its_way_is_replaced() -> None:
     """By that, an inode number can be kept from others until the new socket is bound. Rules: DM-17"""
 
     async def body(directory: Path) -> None:
@@ -360,15 +359,46 @@ def test_a_socket_that_is_put_in_its_way_is_replaced(appears: Appears) -> None:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(directory / "dead"))
 
-        def put(path: Path) -> None:
+        def put(path: Path | None) -> None:
+            assert path is not None
             (directory / "dead").rename(path)
 
-        server = GrpcRegistrationServers(appears=appears).server(accept)
+        server = GrpcRegistrationServers().server(accept)
         await server.listen(str(folder / "kubelet.sock"), put)
         assert [path.name for path in folder.iterdir()] == ["kubelet.sock"]
         assert not is_refused(folder / "kubelet.sock")
         await server.stop()
         assert list(folder.iterdir()) == []
+
+    run(body)
+
+
+def test_what_cannot_be_replaced_is_removed(capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing is left of a start that failed. Rules: DM-9"""
+
+    async def body(directory: Path) -> None:
+        def put(path: Path | None) -> None:
+            assert path is not None
+            path.touch()
+
+        server = GrpcRegistrationServers().server(accept)
+        with pytest.raises(TransportError, match=r"kubelet\.sock: bind: "):
+            await server.listen(str(directory / "kubelet.sock"), put)
+        assert list(directory.iterdir()) == []
+
+    run(body)
+    capfd.readouterr()  # the library's own words
+
+
+def test_nothing_is_put_where_plugins_see_it() -> None:
+    """A socket that is bound under its own name appears once. Rules: DM-17"""
+
+    async def body(directory: Path) -> None:
+        told: list[Path | None] = []
+        server = GrpcRegistrationServers(appears="bind").server(accept)
+        await server.listen(str(directory / "kubelet.sock"), told.append)
+        await server.stop()
+        assert told == [None]
 
     run(body)
 
