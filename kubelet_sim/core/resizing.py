@@ -8,20 +8,25 @@ from kubelet_sim.core.cpu_provider import is_guaranteed
 from kubelet_sim.core.device_provider import DeviceProvider
 from kubelet_sim.core.effects import Walk
 from kubelet_sim.core.predicate import fits
+from kubelet_sim.core.requests import counted, requested
 from kubelet_sim.core.state import Context
 from kubelet_sim.core.topology.hints import HintProvider
 from kubelet_sim.core.topology.scopes import TopologyManager
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
-from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.pod import ContainerKind, Pod
 
-_PINNED = Rejected("Infeasible", "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy")
+_INFEASIBLE, _DEFERRED = "Infeasible", "Deferred"
 
 
 def resizing(context: Context, pod: Pod, further: Sequence[HintProvider] = ()) -> Walk[Admission]:
     """The verdict on a pod of a new size. A refused one is active as before, with its devices and its old size.
 
-    A container that has its devices gets no others, but they are looked at as at any admission: one that is broken or gone
-    refuses the resize, whatever the size has to do with it.
+    What can never be is `Infeasible`, and no device is looked at for it. Otherwise the pod passes admission: a container
+    that has its devices gets no others, but one of them that is broken or gone refuses the resize, whatever the size has to
+    do with it. A device that the container runs without, for it was created before the plugin came, is allocated now.
+
+    That the reason of a refusal reaches the condition as it is, since 1.36, follows from the resize being one more
+    admission; up to 1.35 it is `Deferred`.
 
     Args:
         context: of the device manager.
@@ -43,7 +48,45 @@ def resizing(context: Context, pod: Pod, further: Sequence[HintProvider] = ()) -
 
 
 def _deciding(context: Context, pod: Pod, further: Sequence[HintProvider]) -> Walk[Admission]:
-    if further and is_guaranteed(pod):
-        return _PINNED
+    why_never = (_pinned(context, pod) if further else "") or _beyond_node(context, pod)
+    if why_never:
+        return Rejected(_INFEASIBLE, why_never)
     verdict = yield from TopologyManager(context, (DeviceProvider(context), *further)).admitting(pod)
-    return fits(context, pod) if isinstance(verdict, Admitted) else verdict
+    if isinstance(verdict, Admitted):
+        verdict = fits(context, pod)
+    if isinstance(verdict, Rejected) and context.profile.refused_resizes_are_deferred:
+        return Rejected(_DEFERRED, verdict.message)
+    return verdict
+
+
+def _pinned(context: Context, pod: Pod) -> str:
+    """Why the static CPU policy refuses the resize: a guaranteed pod keeps its cpus; empty if it does not.
+
+    Rules: DM-114
+    """
+    if not is_guaranteed(pod):
+        return ""
+    if not context.profile.pinned_pods_resize_memory:
+        return "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy"
+    if _has_other_cpu(context.state.active_pods.get(pod.uid), pod):
+        return 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+    return ""
+
+
+def _has_other_cpu(before: Pod | None, after: Pod) -> bool:
+    """Whether a container that can be resized asks for another amount of cpu; requests are the limits here."""
+    for container in after.all_containers():
+        known = None if before is None or container.kind is ContainerKind.INIT else before.container(container.name)
+        if known is not None and known.requests.get("cpu") != container.requests.get("cpu"):
+            return True
+    return False
+
+
+def _beyond_node(context: Context, pod: Pod) -> str:
+    """Why the pod would not even fit an empty node; empty if it would. Rules: DM-114"""
+    asked, machine = requested(pod), context.machine
+    for name in ("memory", "cpu"):
+        capacity = counted(name, machine[name].amount) if name in machine else 0
+        if asked.get(name, 0) > capacity:
+            return f"Node didn't have enough capacity: {name}, requested: {asked[name]}, capacity: {capacity}"
+    return ""

@@ -31,6 +31,9 @@ from kubelet_sim.node.runtime import KILLED, ContainerState
 from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.node.turn import Turn
 
+RESIZE_AFTER_START_S = 30.0
+"""When a kubelet looks at resizes that it could not look at before, as its pod sources were not ready. Rules: DM-114"""
+
 
 @define
 class MainLoop:
@@ -108,27 +111,45 @@ class MainLoop:
         await self.apply(pods)
         if kubelet is not None:
             for pod in resized:
-                kubelet.run(self._resize(pod, kubelet))
+                if (known := self.pods.get(pod.uid)) is not None:  # else it was deleted by now
+                    known.wanted = pod
+                    kubelet.run(self._resize(known, pod, kubelet))
         return answers
 
-    async def _resize(self, pod: Pod, kubelet: Kubelet) -> None:
-        """In turn with admissions; a pod that has ended meanwhile has no use for it. Rules: DM-74, DM-114"""
+    async def _resize(self, known: KnownPod, wanted: Pod, kubelet: Kubelet) -> None:
+        """In turn with admissions; a pod that has ended has no use for it, nor has one that is to be resized otherwise.
+
+        Before the sources are ready nothing is resized: the first batch ends with that.
+
+        Rules: DM-74, DM-114
+        """
         async with self._turn:
-            known = self.pods.get(pod.uid)
-            if known is not None and not known.is_terminal and not known.is_deleting:
-                known.resized(pod, await kubelet.resize(pod))
+            is_over = self.pods.get(known.pod.uid) is not known or known.is_terminal or known.is_deleting
+            if is_over or known.wanted is not wanted or not kubelet.state.sources_ready:
+                return
+            if wanted == known.pod:
+                known.settled(wanted)
+                text = "no resize is asked for any more: the pod has what it is to have"
+                self._around.transcript.add("node", wanted.key, text, rules=("DM-114",))
+                return
+            known.resized(wanted, await kubelet.resize(wanted))
+
+    async def _resize_later(self, known: KnownPod, wanted: Pod, kubelet: Kubelet) -> None:
+        """What an earlier process left undecided, or refused: by now plugins may have come back. Rules: DM-114"""
+        await self._around.clock.sleep(RESIZE_AFTER_START_S)
+        await self._resize(known, wanted, kubelet)
 
     async def dispatch(self, kubelet: Kubelet, seed: int | None = None) -> None:
         """The first batch of the pod source: it counts as ready when all of it was admitted.
 
         Pods that have ended are left alone, those that are being deleted are stopped, and what the runtime still has of
-        pods that nobody knows any more is killed.
+        pods that nobody knows any more is killed. Resizes that were refused, or not decided, are looked at after that.
 
         Args:
             kubelet: the process that has started.
             seed: puts the pods into an order of its own; without, the oldest is first.
 
-        Rules: DM-73, DM-108, DM-109, DM-116, DM-118
+        Rules: DM-73, DM-108, DM-109, DM-114, DM-116, DM-118
         """
         kubelet.run(self.take_notices(kubelet))
         self._back_off = BackOff()
@@ -146,6 +167,9 @@ class MainLoop:
             else:
                 await self._admit(known, kubelet)
         await kubelet.sources_ready(ready=True)
+        for known in self.pods:
+            if known.wanted is not None:
+                kubelet.run(self._resize_later(known, known.wanted, kubelet))
         for pod in self._around.runtime.pods():
             if self.pods.get(pod.uid) is None and pod.uid not in self._stopping:
                 await self._kill_orphan(pod, kubelet)

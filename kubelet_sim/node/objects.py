@@ -18,14 +18,14 @@ from kubelet_sim.node.scripted import image_of
 
 
 def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:
-    """The Pod of the API: what was applied, completed by name, namespace and uid, and its status.
+    """The Pod of the API: what was applied last, completed by name, namespace and uid, and its status.
 
     `health` is what the API server was told last.
 
     Rules: DM-77, DM-104, DM-114, DM-155, DM-156, DM-158
     """
     pod = known.pod
-    manifest = dict(pod.manifest)
+    manifest = dict(known.desired.manifest)
     metadata = {**manifest.get("metadata", {}), "name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     if known.is_deleting:
         metadata["deletionGracePeriodSeconds"] = int(known.grace_s)

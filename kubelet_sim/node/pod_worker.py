@@ -112,7 +112,8 @@ class PodWorker:
             self._note(f"{container.name}: CreateContainerConfigError: {failure}", Level.WARNING)
             return RESYNC_S
         self._known.waiting.pop(container.name, None)
-        held = around.runtime.create(pod, container, spec, around.now())
+        resources = self._kubelet.state.books.of_container(pod.uid, container.name)
+        held = around.runtime.create(pod, container, spec, around.now(), resources)
         around.events.of_pod(pod, NORMAL, "Created", "Container created", container)
         around.runtime.start(held, around.now())
         around.events.of_pod(pod, NORMAL, "Started", "Container started", container)

@@ -34,8 +34,13 @@ class KnownPod:
     """The last one."""
     verdict_of: int = 0
     """Which kubelet process gave it, counted from 1."""
+    wanted: Pod | None = None
+    """The pod with the amounts that somebody asked for last, as long as it does not have them: `pod` is what is allocated.
+
+    Rules: DM-114
+    """
     refused_resize: Rejected | None = None
-    """Why the pod does not have the amounts that somebody asked for last. Rules: DM-114"""
+    """Why it does not have them, once that is known. Rules: DM-114"""
     resyncs: asyncio.Task[None] | None = None
     """What brings its status up to date from time to time. Rules: DM-158"""
     worker: asyncio.Task[None] | None = None
@@ -47,6 +52,11 @@ class KnownPod:
     def is_terminal(self) -> bool:
         """Such a pod is never admitted again. Rules: DM-73"""
         return self.phase in TERMINAL
+
+    @property
+    def desired(self) -> Pod:
+        """The pod as an API server has it. Rules: DM-114"""
+        return self.wanted or self.pod
 
     @property
     def was_refused(self) -> bool:
@@ -65,6 +75,13 @@ class KnownPod:
         self.refused_resize = verdict if isinstance(verdict, Rejected) else None
         if self.refused_resize is None:
             self.pod = pod
+            self.settled(pod)
+
+    def settled(self, pod: Pod) -> None:
+        """The pod has these amounts, so nobody asks for them any more, unless for others meanwhile. Rules: DM-114"""
+        self.refused_resize = None
+        if self.wanted is pod:
+            self.wanted = None
 
     def let_go(self) -> None:
         """Nobody looks after it any more."""

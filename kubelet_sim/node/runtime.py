@@ -8,13 +8,13 @@ of those that are over, the last one of each name is kept. When a container is t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from attrs import define, field
 
 from kubelet_sim.errors import InvariantError
-from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.ids import ContainerName, PodUID, ResourceName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
 
@@ -48,6 +48,8 @@ class RuntimeContainer:
     spec: ContainerSpec | None
     """What the device manager gave it when it was created; `None` if no plugin had a say."""
     created_at_s: float
+    resources: frozenset[ResourceName] = frozenset()
+    """Those of which it had devices when it was created; what is allocated later does not reach it."""
     state: ContainerState = ContainerState.CREATED
     started_at_s: float | None = None
     finished_at_s: float | None = None
@@ -127,14 +129,21 @@ class SimulatedRuntime:
         before = self._sandboxes.get(pod.uid)
         self._sandboxes[pod.uid] = Sandbox(pod, 0 if before is None else before.attempt + 1)
 
-    def create(self, pod: Pod, container: Container, spec: ContainerSpec | None, at_s: float) -> RuntimeContainer:
-        """Make the next attempt, with what the device manager gave it; the pod has a sandbox."""
+    def create(
+        self,
+        pod: Pod,
+        container: Container,
+        spec: ContainerSpec | None,
+        at_s: float,
+        resources: Iterable[ResourceName] = (),
+    ) -> RuntimeContainer:
+        """Make the next attempt, with what the device manager gave it: devices of these resources; the pod has a sandbox."""
         if not self.has_sandbox(pod.uid):
             raise InvariantError(f"pod {pod.key} has no sandbox for container {container.name}")
         attempts = self._containers.setdefault(pod.uid, {}).setdefault(container.name, [])
         number = attempts[-1].attempt + 1 if attempts else 0
         made = RuntimeContainer(
-            pod.uid, container.name, number, self._sandboxes[pod.uid].attempt, spec, created_at_s=at_s
+            pod.uid, container.name, number, self._sandboxes[pod.uid].attempt, spec, at_s, frozenset(resources)
         )
         del attempts[:-DEAD_KEPT]
         attempts.append(made)

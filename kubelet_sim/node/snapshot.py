@@ -138,7 +138,7 @@ def _pod_view(known: KnownPod, runtime: SimulatedRuntime, state: State) -> PodVi
         ),
         is_active=pod.uid in state.active_pods,
         created_at_s=known.created_at_s,
-        missing=_missing(known, state),
+        missing=_missing(known, runtime, state),
         is_deleting=known.is_deleting,
         requests=_amounts(pod, lambda container: container.requests),
         limits=_amounts(pod, lambda container: container.limits),
@@ -153,13 +153,19 @@ def _amounts(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> tup
     return tuple(sorted((name, amount_text(name, amount)) for name, amount in amounts.items()))
 
 
-def _missing(known: KnownPod, state: State) -> tuple[str, ...]:
-    """What a running pod asks for and holds no record of. Rules: DM-81"""
+def _missing(known: KnownPod, runtime: SimulatedRuntime, state: State) -> tuple[str, ...]:
+    """What a running pod asks for and holds no record of, or only since after its container was created.
+
+    Rules: DM-81, DM-114
+    """
     if known.phase != "Running":
         return ()
     found: set[str] = set()
     for container in known.pod.all_containers():
-        records = state.books.of_container(known.pod.uid, container.name)
+        held = runtime.latest(known.pod.uid, container.name)
+        records = set(state.books.of_container(known.pod.uid, container.name))
+        if held is not None:
+            records &= held.resources
         asked = {name for name, quantity in container.limits.items() if quantity.value}
         found |= {name for name in asked if is_extended_resource_name(name) and name not in records}
     return tuple(sorted(found))

@@ -141,6 +141,10 @@ class Profile:
 
     resizes_in_place: bool = True
     """Whether the cpu and memory of a pod that runs can be changed. Rules: DM-114, DM-178"""
+    refused_resizes_are_deferred: bool = False
+    """Whether a resize that admission refuses has the reason Deferred, whatever the refusal is for. Rules: DM-114"""
+    pinned_pods_resize_memory: bool = True
+    """Whether the static CPU policy lets the memory of a guaranteed pod be changed. Rules: DM-114"""
 
     # Topology
     numa_node_of_no_topology: int = -1

@@ -24,7 +24,7 @@ def _before(later: Profile, version: str, stands_for: str, **switches: Any) -> P
     return evolve(later, version=version, stands_for=stands_for, **switches)
 
 
-# Health in the pod's status, and claims for extended resources, are behind gates. Rules: DM-154, DM-179
+# Health in the pod's status, and claims for extended resources, are behind gates. Rules: DM-114, DM-154, DM-179
 V1_35 = _before(
     V1_36,
     "1.35",
@@ -33,9 +33,17 @@ V1_35 = _before(
     watcher_retries=False,
     skips_claimed_limits=False,
     predicates_skip_claimed=False,
+    refused_resizes_are_deferred=True,
 )
-# The Register caller reaches no further than the answer. Rules: DM-178
-V1_34 = _before(V1_35, "1.34", "v1.34.9", register_context_reaches_plugin=False, hints_on_device_nodes_only=False)
+# The Register caller reaches no further than the answer. Rules: DM-114, DM-178
+V1_34 = _before(
+    V1_35,
+    "1.34",
+    "v1.34.9",
+    register_context_reaches_plugin=False,
+    hints_on_device_nodes_only=False,
+    pinned_pods_resize_memory=False,
+)
 # The older protobuf library, and the older `List`. Rules: DM-177, PR-7
 V1_33 = _before(
     V1_34,
@@ -48,7 +56,14 @@ V1_33 = _before(
     list_shows_active_pods_only=False,
 )
 # Regular files are swept, too; resizes in place are behind a gate that is off. Rules: DM-114, DM-176
-V1_32 = _before(V1_33, "1.32", "v1.32.13", sweep=Sweep.NOT_DIRECTORIES_UNFOLLOWED, resizes_in_place=False)
+V1_32 = _before(
+    V1_33,
+    "1.32",
+    "v1.32.13",
+    sweep=Sweep.NOT_DIRECTORIES_UNFOLLOWED,
+    resizes_in_place=False,
+    refused_resizes_are_deferred=False,
+)
 # CDI by annotation; no health check, no count of rejections. Rules: DM-175
 V1_31 = _before(
     V1_32,

@@ -248,6 +248,21 @@ _ALL = (
         "devices is unhealthy or gone.",
         "The cpu and memory of a pod that runs stay as they are (there is a gate for it from 1.27 on, off by default).",
     ),
+    _truth(
+        "refused_resizes_are_deferred",
+        "refused resizes are deferred",
+        "DM-114",
+        "A resize that admission refuses has the reason Deferred, which the kubelet tries again by itself.",
+        "Where pods can be resized, a resize that admission refuses has the reason of the refusal, such as "
+        "UnexpectedAdmissionError.",
+    ),
+    _truth(
+        "pinned_pods_resize_memory",
+        "guaranteed pods get other memory beside static cpus",
+        "DM-114",
+        "With the static CPU policy a guaranteed pod keeps its cpu, and can have another amount of memory.",
+        "With the static CPU policy no resize of a guaranteed pod is feasible.",
+    ),
     _choice(
         "numa_node_of_no_topology",
         "devices without topology are recorded under NUMA node",

@@ -105,3 +105,60 @@ def test_no_resize_changes_the_quality_of_service() -> None:
     with_cpu = {**manifest("a"), "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]}}
     with pytest.raises(UsageError, match="would be Burstable instead of BestEffort"):
         sorted_out([with_cpu], table(without), V1_36)
+
+
+def with_resources(resources: dict[str, Any] | None) -> dict[str, Any]:
+    """A pod of one container."""
+    return {**manifest("a"), "spec": {"containers": [{"name": "c", "resources": resources}]}}
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ({"requests": None}, {}),
+        (None, {}),
+        ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "1000m"}, "limits": {}}),
+        ({"limits": {"example.com/dev": 1}}, {"limits": {"example.com/dev": "1"}}),
+    ],
+)
+def test_amounts_are_compared_not_their_texts(before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+    """Nothing has changed that an API server would see. Rules: DM-114"""
+    new, resized, (answer,) = sorted_out([with_resources(after)], table(with_resources(before)), V1_36)
+    assert (new, resized, answer.word) == ([], [], "unchanged")
+
+
+def test_the_size_that_was_asked_for_last_is_compared() -> None:
+    """Not the one that the pod has: it was refused the other, or waits for it. Rules: DM-114"""
+    known = table(sized(1))
+    (only,) = known
+    _, (only.wanted,), _ = sorted_out([sized(2)], known, V1_36)
+    assert sorted_out([sized(2)], known, V1_36)[2][0].word == "unchanged"
+    assert sorted_out([sized(1)], known, V1_36)[2][0].word == "configured"
+
+
+def test_an_amount_of_nothing_is_no_request() -> None:
+    """A pod stays BestEffort with it, so both are a resize of each other. Rules: DM-114"""
+    nothing, zero, some = ({"requests": each} for each in ({}, {"cpu": "0"}, {"cpu": "1"}))
+    assert sorted_out([with_resources(zero)], table(with_resources(nothing)), V1_36)[2][0].word == "configured"
+    with pytest.raises(UsageError, match="would be Burstable instead of BestEffort"):
+        sorted_out([with_resources(some)], table(with_resources(zero)), V1_36)
+
+
+@pytest.mark.parametrize(
+    "before, after, text",
+    [
+        (
+            {"limits": {"memory": 2}, "requests": {"cpu": 1}},
+            {"requests": {"cpu": 1}},
+            r"limits .* \(memory of container c",
+        ),
+        ({"requests": {"cpu": 1, "memory": 1}}, {"requests": {"memory": 1}}, r"requests .* \(cpu of container c\)"),
+        ({"requests": {"cpu": 1, "memory": 1}}, {}, r"requests .* \(cpu and memory of container c\)"),
+    ],
+)
+def test_no_amount_can_be_removed(before: dict[str, Any], after: dict[str, Any], text: str) -> None:
+    """An API server refuses it, in one line. Rules: DM-114"""
+    with pytest.raises(UsageError, match=text) as refused:
+        sorted_out([with_resources(after)], table(with_resources(before)), V1_36)
+    assert "cannot be removed" in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -64,8 +64,11 @@ CHANGES: dict[str, dict[str, object]] = {
     "late_allocation_for_active_only": {"1.20": False, "1.24": True},
     # By DM-174
     "unlisted_resources_dropped_for_init": {"1.20": False, "1.31.0": True},
-    # By DM-99, DM-177
+    # By DM-114, DM-178
     "resizes_in_place": {"1.20": False, "1.33": True},
+    "refused_resizes_are_deferred": {"1.20": False, "1.33": True, "1.36": False},
+    "pinned_pods_resize_memory": {"1.20": False, "1.35": True},
+    # By DM-99, DM-177
     "no_response_text_is_empty": {"1.20": False, "1.34": True},
     # By DM-59, DM-177
     "vanished_device_crashes": {"1.20": False, "1.34": True},
