@@ -17,7 +17,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +26,7 @@ from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.scenario import compare, editing
+from kubelet_sim.scenario import compare, editing, sharing
 from kubelet_sim.scenario.checking import Outcome, check
 from kubelet_sim.scenario.model import NO_EXPECTATION, Story, read_stories
 from kubelet_sim.scenario.player import PlayedStep
@@ -39,8 +38,6 @@ _WORDS = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"}
 """Those that YAML does not take for text."""
 WITHIN = "30s"
 """How long a look may take, when it is checked, at what is there only after a while."""
-_WORD_AT_THE_END = re.compile(r"[^\W_]+\Z")
-"""What two texts share of a word is chance: numbers that are drawn may begin alike."""
 _PATIENCE_S = 600.0
 """How long the recording of one story may take."""
 _LONGEST_TOLD = 300
@@ -193,7 +190,8 @@ def _expectation(story: Story, step: PlayedStep, again: Outcome | None) -> Any:
     """What came, as a story says it; a patience that stands there stays."""
     came = _as_json(step.came)
     try:
-        told = _told(came, came if again is None else _as_json(_came_in(again, step)))
+        second = came if again is None else _as_json(_came_in(again, step))
+        told = _told(came, second, is_said=step.step.do == "output")
     except _Differ as differ:
         raise _differs(story, step, *differ.args) from None
     waits: Mapping[str, Any] = {}
@@ -220,34 +218,28 @@ class _Differ(Exception):
     """Two values have nothing in common that could be expected."""
 
 
-def _told(came: Any, again: Any) -> Any:
-    """What fits both. Raises `_Differ` with the parts that have too little in common."""
+def _told(came: Any, again: Any, *, is_said: bool) -> Any:
+    """What fits both. Raises `_Differ` with the parts that have too little in common.
+
+    Args:
+        came: in the first play.
+        again: in the second.
+        is_said: whether a program wrote it, whose times are those of its clock, even if they are the same in both.
+    """
     match came, again:
         case dict(), dict() if came.keys() == again.keys():
             if compare.is_matcher(came):
                 return {"exactly": _same(came, again)}
-            return {key: _told(value, again[key]) for key, value in came.items()}
+            return {key: _told(value, again[key], is_said=is_said) for key, value in came.items()}
         case list(), list() if len(came) == len(again):
-            return [_told(one, other) for one, other in zip(came, again, strict=True)]
+            return [_told(one, other, is_said=is_said) for one, other in zip(came, again, strict=True)]
         case str(), str() if came != again:
-            begin = _WORD_AT_THE_END.sub("", _common_begin(came, again))
-            rest = _common_begin(came[len(begin) :][::-1], again[len(begin) :][::-1])
-            end = _WORD_AT_THE_END.sub("", rest)[::-1]
-            if not begin and not end:
+            if (shared := sharing.pattern(came, again)) is None:
                 raise _Differ(came, again)
-            between = "(?s:.*)" if "\n" in came + again else ".*"
-            return {"matches": f"^{_escaped(begin)}{between}{_escaped(end)}$"}
+            return {"matches": shared}
+        case str(), str() if is_said and (shared := sharing.without_times(came)) is not None:
+            return {"matches": shared}
     return _same(came, again)
-
-
-def _escaped(text: str) -> str:
-    """For a regular expression, without the backslashes that only look bad."""
-    return re.sub(r"\\([ -])", r"\1", re.escape(text))
-
-
-def _common_begin(one: str, other: str) -> str:
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return "".join(character for character, _ in pairs)
 
 
 def _same(came: Any, again: Any) -> Any:

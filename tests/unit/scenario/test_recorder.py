@@ -169,3 +169,17 @@ def test_texts_that_share_nothing_are_not_recorded() -> None:
     """One of them would be as good as any."""
     with pytest.raises(NotRecorded, match='told "live" at first and "stopped"'):
         recorded_twice([{"do": "in-use"}], {"a": "live"}, {"a": "stopped"})
+
+
+def test_what_a_program_says_keeps_no_time() -> None:
+    """Both plays may fall into one second; a text of the kubelet stays as it is, and so does a date alone."""
+    command = {"command": ["./p"], "ready": {"registered": "example.com/a"}}
+    line = "2026/11/30 01:27:48 ready"
+    text = json.dumps({"name": "s", "plugins": {"mine": command}, "steps": [{"do": "output", "plugin": "mine"}]})
+    came = {"lines": [line, "hello", "built 2024-01-02"]}
+    written = StoryFile.read(text, "f").recorded(played(text, came), {"s": played(text, came)[0]}).text()
+    assert json.loads(written)["steps"][0]["expect"] == {
+        "within": "30s",
+        "lines": [{"matches": "^.* ready$"}, "hello", "built 2024-01-02"],
+    }
+    assert recorded_twice([{"do": "in-use"}], {"a": line}, {"a": line})["a"] == line
