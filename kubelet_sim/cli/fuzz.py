@@ -13,7 +13,7 @@ from kubelet_sim.cli.options import debug, to_seconds
 from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from kubelet_sim.fuzz import Found, FuzzConfig, Searched
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     show_default=True,
     callback=to_seconds,
     metavar="DURATION",
-    help="How long the plugin may take to be back after anything, in real time.",
+    help="How long the plugin may take to be back after anything, and a pod to run, in real time.",
 )
 @click.option(
     "--resource", "resources", multiple=True, metavar="NAME", help="A resource that it registers; may be repeated."
@@ -183,11 +183,14 @@ def _say_nothing(_: str) -> None:
 
 
 def _tell(searched: Searched) -> None:
-    done = f"{searched.runs} runs, {searched.actions} things that happened, {searched.seconds:.0f} s"
+    runs = f"{searched.runs} run{'' if searched.runs == 1 else 's'}"
+    done = f"{runs}, {searched.actions} things that happened, {searched.seconds:.0f} s"
     for failure in searched.fleeting:
         click.echo(escape_terminal(f"went wrong once, and not again: {failure.do}: {failure.problem}"))
     if searched.found is None:
         click.echo(f"{'interrupted, ' if searched.was_interrupted else ''}nothing found: {done}")
+        for line in _doubts(searched):
+            click.echo(line)
         return
     found = searched.found
     click.echo(escape_terminal(f"FOUND  {found.failure.do}: {found.failure.problem}"))
@@ -197,6 +200,19 @@ def _tell(searched: Searched) -> None:
     for line in found.failure.output[-10:]:
         click.echo(f"  | {escape_terminal(line)}")
     click.echo(f"found after {found.found_after_s:.0f} s, {_shrunk(searched, found)}: {done}")
+
+
+def _doubts(searched: Searched) -> Iterator[str]:
+    """Why that nothing was found says little."""
+    from kubelet_sim.fuzz.search import SIMPLE_RUNS
+
+    if searched.was_cut:
+        yield "The time was over during one more run, which was ended and is not counted."
+    if searched.is_hardly_begun and not searched.was_interrupted:
+        yield (
+            f"That says little: {SIMPLE_RUNS} runs try each thing alone before anything is drawn. Give it more --time; a lower "
+            f"--patience ({searched.config.patience_s:g} s now) makes a run shorter in which something does not come back."
+        )
 
 
 def _shrunk(searched: Searched, found: Found) -> str:

@@ -30,7 +30,7 @@ class Telling:
 
     Args:
         healthy: how many healthy devices each resource has, as the plugin listed them at first.
-        patience_s: how long the plugin may take to be back.
+        patience_s: how long the plugin may take to be back, and a pod to run.
     """
 
     def __init__(self, healthy: Mapping[str, int], patience_s: float) -> None:
@@ -102,7 +102,7 @@ class Telling:
         if self._pods:
             name = list(self._pods)[which % len(self._pods)]
             self._free(name)
-            self.do("wait", pod=name)
+            self.do("wait", pod=name, within=self._patience)
             self.do("exit", pod=name, code=code)
             phase = "Failed" if code else "Succeeded"
             self.do("pods", pod=name, expect={"within": "1m", "clock": "node", "contains": {"phase": phase}})

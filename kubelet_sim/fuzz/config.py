@@ -30,4 +30,4 @@ class FuzzConfig:
     """How many things happen in one run, at most."""
     most_runs: int = 1_000_000
     patience_s: float = 20.0
-    """How long the plugin may take to be back after anything."""
+    """How long the plugin may take to be back after anything, and a pod that was admitted to run."""

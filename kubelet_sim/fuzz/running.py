@@ -45,8 +45,15 @@ class Failure:
         return f"{self.do}: {_CHANGES.sub('…', self.problem)}"
 
 
+class OutOfTime(Exception):
+    """A run was ended before it came to its end, as it may take no longer."""
+
+
 def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math.inf) -> Failure | None:
-    """Play a story in a loop of its own; call it in the main thread. `None`: everything was right, or the time was over."""
+    """Play a story in a loop of its own; call it in the main thread. `None`: everything was right.
+
+    Raises `OutOfTime` if that takes longer than it may.
+    """
     return run_interruptible(_run(document, config, at_most_s))
 
 
@@ -64,7 +71,7 @@ async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float
                         return _failure(index, done)
         except TimeoutError:
             if at_most_s < longest_s:
-                return None
+                raise OutOfTime from None
             do = story.steps[index].do
             said = tuple(line for lines in stage.output().values() for line in lines)
             return Failure(index, do, "it did not come to an end", output=said)

@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import Plan, document, first_plans, plans, story_of
-from kubelet_sim.fuzz.running import Failure, first_look, run
+from kubelet_sim.fuzz.running import Failure, OutOfTime, first_look, run
 from kubelet_sim.fuzz.shrinking import simpler, without_some
 
 Steps = tuple[Mapping[str, Any], ...]
+SIMPLE_RUNS = sum(1 for _ in first_plans())
+"""How many runs there are before anything is drawn."""
 
 
 @frozen
@@ -49,12 +51,21 @@ class Searched:
 
     config: FuzzConfig
     runs: int
+    """Those that came to their end, or went wrong."""
     actions: int
+    """What happened in them."""
     seconds: float
     found: Found | None = None
     fleeting: tuple[Failure, ...] = ()
     """What went wrong once, and was right when the same story was played again."""
     was_interrupted: bool = False
+    was_cut: bool = False
+    """Whether the time was over during one more run, of which nothing is known."""
+
+    @property
+    def is_hardly_begun(self) -> bool:
+        """Whether not even each thing was tried alone."""
+        return self.runs < SIMPLE_RUNS
 
 
 Progress = Callable[[str], None]
@@ -88,6 +99,7 @@ class _Search:
         self._fleeting: list[Failure] = []
         self._found: Found | None = None
         self._shrinks_since_s = 0.0
+        self._was_cut = False
 
     @property
     def _passed_s(self) -> float:
@@ -104,7 +116,14 @@ class _Search:
                 was_interrupted = True
         found = self._found and evolve(self._found, reruns=self._reruns)
         return Searched(
-            self._config, self._runs, self._actions, self._passed_s, found, tuple(self._fleeting), was_interrupted
+            self._config,
+            self._runs,
+            self._actions,
+            self._passed_s,
+            found,
+            tuple(self._fleeting),
+            was_interrupted,
+            self._was_cut,
         )
 
     def _look_for_one(self) -> None:
@@ -134,10 +153,14 @@ class _Search:
         left_s = self._config.time_s - self._passed_s
         if left_s <= 0 or self._runs >= self._config.most_runs:
             raise _Over
+        steps = self._steps_of(plan)
+        try:
+            failure = run(self._document(steps), self._config, left_s)
+        except OutOfTime:
+            self._was_cut = True
+            raise _Over from None
         self._runs += 1
         self._actions += len(plan)
-        steps = self._steps_of(plan)
-        failure = run(self._document(steps), self._config, left_s)
         self._progress(f"run {self._runs}: {', '.join(map(str, plan))}: {'ok' if failure is None else failure.problem}")
         if failure is not None:
             self._look_again(plan, failure)
@@ -203,7 +226,10 @@ class _Search:
     def _rerun(self, steps: Steps, failure: Failure, at_most_s: float = math.inf) -> Failure | None:
         """The failure of these steps if it is of the same sort."""
         self._reruns += 1
-        came = run(self._document(steps), self._config, at_most_s)
+        try:
+            came = run(self._document(steps), self._config, at_most_s)
+        except OutOfTime:
+            return None
         return came if came is not None and came.sort == failure.sort else None
 
     def _keep(self, steps: Steps, failure: Failure) -> None:

@@ -1,4 +1,4 @@
-"""What `fuzz` refuses before it starts anything."""
+"""What `fuzz` refuses before it starts anything, and what it says when it has found nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubelet_sim.cli.main import cli
+from kubelet_sim.fuzz import FuzzConfig, Searched
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,29 @@ def test_what_would_be_searched_for_nothing_is_refused(options: tuple[str, ...],
     assert done.exit_code == 2
     assert why.replace("{folder}", str(tmp_path)) in done.output
     assert not started.exists()
+
+
+@pytest.mark.parametrize(
+    "runs, was_cut, said",
+    [
+        (1, True, ["nothing found: 1 run, 9 things", "The time was over during one more run", "That says little: "]),
+        (2, False, ["nothing found: 2 runs, 9 things", "That says little: "]),
+        (500, True, ["nothing found: 500 runs, 9 things", "The time was over during one more run"]),
+        (500, False, ["nothing found: 500 runs, 9 things"]),
+    ],
+)
+def test_nothing_found_is_told_for_what_it_is_worth(
+    runs: int, was_cut: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the time ended a run, and whether there were hardly any, and what to do then."""
+
+    def search(config: FuzzConfig, *_: object) -> Searched:
+        return Searched(config, runs, 9, 25.0, was_cut=was_cut)
+
+    monkeypatch.setattr("kubelet_sim.fuzz.search", search)
+    done = CliRunner().invoke(cli, ["fuzz", "--patience", "4s", "--", "./p"])
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0
+    assert len(lines) == len(said)
+    assert all(line.startswith(begin) for line, begin in zip(lines, said, strict=True))
+    assert ("more --time" in lines[-1] and "--patience (4 s now)" in lines[-1]) == (runs < 500)

@@ -39,6 +39,13 @@ def test_everything_that_may_happen_is_tried_first() -> None:
     assert {action.kind for action in SIMPLEST} == tried - {"end"}
 
 
+def test_a_pod_that_has_to_run_has_the_plugins_patience() -> None:
+    """As everything that waits in real time."""
+    config = FuzzConfig(command=("./p",), patience_s=4.0)
+    steps = story_of([Action("pod"), Action("end")], config, HEALTHY)["steps"]
+    assert [step["within"] for step in steps if step["do"] == "wait"] == ["4s"]
+
+
 @given(st.lists(st.integers(0, 20), min_size=1), st.sets(st.integers(0, 20), max_size=3))
 def test_what_is_not_needed_is_left_out(items: list[int], needed: set[int]) -> None:
     """One of each that is needed stays, in order, and no more."""

@@ -11,7 +11,7 @@ import pytest
 from attrs import define, field
 
 from kubelet_sim.fuzz import FuzzConfig, search
-from kubelet_sim.fuzz.running import Failure
+from kubelet_sim.fuzz.running import Failure, OutOfTime
 from kubelet_sim.fuzz.writing import story_text
 
 SEARCH = sys.modules["kubelet_sim.fuzz.search"]
@@ -39,7 +39,9 @@ class Runs:
         self.now_s += min(A_RUN_S, at_most_s)
         self.at_run.get(len(self.limits_s), lambda: None)()
         verbs = [step["do"] for step in document["steps"]]
-        if at_most_s < A_RUN_S or self.wrong not in verbs:
+        if at_most_s < A_RUN_S:
+            raise OutOfTime
+        if self.wrong not in verbs:
             return None
         return Failure(verbs.index(self.wrong), self.wrong, "it is wrong")
 
@@ -94,10 +96,14 @@ def test_shrinking_has_its_own_end(runs: Callable[..., Runs]) -> None:
 
 
 def test_the_search_has_its_own_end(runs: Callable[..., Runs]) -> None:
-    """A run that would go on after it is ended."""
+    """A run that would go on after it is ended, which is told; it does not count, as nothing is known of it."""
     made = runs("nothing")
     searched = search(FuzzConfig(command=("./p",), time_s=25.0))
-    assert (searched.found, searched.runs, made.limits_s, searched.seconds) == (None, 3, [25.0, 15.0, 5.0], 25.0)
+    assert (searched.found, searched.runs, made.limits_s, searched.seconds) == (None, 2, [25.0, 15.0, 5.0], 25.0)
+    assert searched.was_cut
+    assert searched.is_hardly_begun
+    assert search(FuzzConfig(command=("./p",), time_s=20.0)).was_cut is False
+    assert search(FuzzConfig(command=("./p",), time_s=1000.0)).is_hardly_begun is False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -125,10 +131,10 @@ def test_an_interruption_keeps_what_is_not_certain(runs: Callable[..., Runs]) ->
 
 
 def test_an_interruption_with_nothing_found(runs: Callable[..., Runs]) -> None:
-    """It is over."""
+    """It is over; the run that it ended does not count."""
     runs("nothing", {2: interrupt(signal.SIGINT)})
     searched = search(CONFIG)
-    assert (searched.found, searched.was_interrupted, searched.runs) == (None, True, 2)
+    assert (searched.found, searched.was_interrupted, searched.runs) == (None, True, 1)
 
 
 def test_what_does_not_go_wrong_again_is_no_finding(runs: Callable[..., Runs]) -> None:
