@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
+from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, EXIT_INTERRUPTED
 from kubelet_sim.cli.options import common
 from kubelet_sim.cli.reporting import Audience, report_options, wanted_reports
 from kubelet_sim.model.durations import parse_duration
@@ -16,7 +16,7 @@ from kubelet_sim.model.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubelet_sim.conformance import Progress, Report, SuiteConfig
+    from kubelet_sim.conformance import Report, SuiteConfig
     from kubelet_sim.conformance.reports import Target
 
 _HOOK_HELP = {
@@ -122,7 +122,9 @@ def conform(
 
     What was found is shown here, and written to files as you like; in a job of GitHub's it is shown there as well.
 
-    Exit codes: 0 conforms, 1 findings, 2 misuse, 3 the plugin could not be run.
+    Ctrl-C or SIGTERM ends it: what was found so far is shown and written, and the plugin is ended.
+
+    Exit codes: 0 conforms, 1 findings, 2 misuse, 3 the plugin could not be run, 130 it was interrupted.
 
     \b
     Example: kubelet-sim conform -- ./my-plugin --socket-dir {dir}
@@ -145,6 +147,8 @@ def conform(
                 click.echo(f"{each.id:{width}}  {each.level.value:7}  {each.title}")
         return
     reports = _run(config, wanted, verbose=verbose)
+    if any(each.was_interrupted for each in reports):
+        ctx.exit(EXIT_INTERRUPTED)
     if not all(each.could_run for each in reports):
         ctx.exit(EXIT_COULD_NOT_RUN if not any(each.bad for each in reports if each.could_run) else EXIT_FINDINGS)
     if any(each.bad for each in reports):
@@ -152,18 +156,35 @@ def conform(
 
 
 def _run(config: SuiteConfig, wanted: Sequence[Target], *, verbose: bool) -> Sequence[Report]:
+    """The reports, told; fewer than were wanted, or not whole, if a signal came."""
+    from kubelet_sim.conformance.reports import write
     from kubelet_sim.conformance.reports.terminal import progress_line
+    from kubelet_sim.conformance.suite import CannotBeRun, Progress
     from kubelet_sim.conformance.suite import conform as test
     from kubelet_sim.node.interruptible import run_interruptible
 
+    reports: list[Report] = []
+    latest = Progress(0, 0)
     with Audience(wanted) as audience:
 
         def tell(progress: Progress) -> None:
+            nonlocal latest
+            latest = progress
             line = progress_line(progress, is_verbose=verbose)
             if line is not None:
                 audience.say(line)
 
-        reports = run_interruptible(test(config, tell))
+        def interrupted() -> None:
+            audience.say(f"interrupted after {latest.done} of {latest.total} checks; the plugin is being ended")
+
+        try:
+            run_interruptible(test(config, tell, reports.append), interrupted)
+        except KeyboardInterrupt:
+            if not reports:
+                raise
+        except CannotBeRun:  # one line says it all; servers that read reports want theirs
+            write(wanted, reports)
+            raise
         audience.tell(reports)
     return reports
 

@@ -27,7 +27,7 @@ from kubelet_sim.conformance.last_words import ending, last_words
 from kubelet_sim.conformance.rig import Rig
 from kubelet_sim.conformance.selection import nothing_selected, selected, why_not
 from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
-from kubelet_sim.errors import KubeletSimError, UsageError
+from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.profiles import Profile, profile_of
 
 SIDE_BY_SIDE = 6
@@ -39,6 +39,7 @@ NO_COMMAND = (126, 127)
 NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
 NOT_ALL_READY = "not every resource that has to be there was registered and listed: see reg-happens"
 NEVER_REGISTERED = "no Register call came: see reg-happens"
+INTERRUPTED = "interrupted"
 LOST = "the plugin was lost in an earlier check, and did not come back"
 
 
@@ -54,6 +55,10 @@ class Progress:
     """Something about the run as a whole."""
 
 
+class CannotBeRun(TransportError):
+    """The plugin's command is none, or nobody may run it; the text says why."""
+
+
 Listener = Callable[[Progress], None]
 
 
@@ -62,15 +67,21 @@ def run(config: SuiteConfig, listener: Listener = lambda _: None) -> tuple[Repor
     return asyncio.run(conform(config, listener))
 
 
-async def conform(config: SuiteConfig, listener: Listener = lambda _: None) -> tuple[Report, ...]:
+async def conform(
+    config: SuiteConfig, listener: Listener = lambda _: None, done: Callable[[Report], None] = lambda _: None
+) -> tuple[Report, ...]:
     """Test a plugin, once against each kubelet version; the reports in that order.
 
     Args:
         config: the choices.
         listener: told of each check as it begins and ends.
+        done: given each report as it is there. Whoever cancels the run gets that of the kubelet under way with what was
+            found so far, `Report.was_interrupted`; the plugin is gone by then. One of a command that cannot be run has no
+            check that was made.
 
     Raises:
         UsageError: the choices cannot be.
+        CannotBeRun: there is no such command, or nobody may run it.
         TransportError: there can be no node, or no plugin beside it.
     """
     config.check()
@@ -81,17 +92,23 @@ async def conform(config: SuiteConfig, listener: Listener = lambda _: None) -> t
     if not wanted:
         raise UsageError(nothing_selected(in_order(), config))
     seed = Random().randrange(2**32) if config.seed is None else config.seed  # noqa: S311 - an order, no secret
-    reports = []
-    for profile in profiles:
-        if len(profiles) > 1:
-            listener(Progress(0, len(wanted), text=f"on kubelet {profile.stands_for}"))
-        report = await Suite(evolve(config, seed=seed), profile, wanted, known, listener).run()
+    reports: list[Report] = []
+
+    def take(report: Report) -> None:
         reports.append(report)
-        if config.fail_fast and report.bad:
-            break
-    outcomes = [(report, each) for report in reports for each in report.outcomes]
-    failed = {each.check.id for report, each in outcomes if report.is_bad(each)}
-    write_failed(remembered, {each.check.id for _, each in outcomes if each.status is not Status.SKIPPED}, failed)
+        done(report)
+
+    try:
+        for profile in profiles:
+            if len(profiles) > 1:
+                listener(Progress(0, len(wanted), text=f"on kubelet {profile.stands_for}"))
+            await Suite(evolve(config, seed=seed), profile, wanted, known, listener).run(take)
+            if config.fail_fast and reports[-1].bad:
+                break
+    finally:
+        outcomes = [(report, each) for report in reports for each in report.outcomes]
+        failed = {each.check.id for report, each in outcomes if report.is_bad(each)}
+        write_failed(remembered, {each.check.id for _, each in outcomes if each.status is not Status.SKIPPED}, failed)
     return tuple(reports)
 
 
@@ -116,10 +133,9 @@ class Suite:
         self._resources: tuple[str, ...] = ()
         self._notes: list[str] = []
         self._is_over = False
-        self._was_started = True
 
-    async def run(self) -> Report:
-        """Make all checks; outcomes come in the order of the catalogue."""
+    async def run(self, done: Callable[[Report], None] = lambda _: None) -> Report:
+        """Make all checks; outcomes come in the order of the catalogue. `done` gets what there is when it is cancelled, too."""
         began_s = time.monotonic()
         possible = []
         for check in self._checks:
@@ -127,7 +143,25 @@ class Suite:
                 self._finish(Outcome(check, Status.SKIPPED, reason=why))
             else:
                 possible.append(check)
-        await self._staged(possible)
+        try:
+            await self._staged(possible)
+        except asyncio.CancelledError:
+            self._notes.append(f"{INTERRUPTED} after {len(self._outcomes)} of {len(self._checks)} checks")
+            self._leave_out(possible, INTERRUPTED)
+            done(self._report(began_s, was_interrupted=True))
+            raise
+        except CannotBeRun as error:
+            self._notes.append(str(error))
+            self._leave_out(possible[:1], str(error), Status.BROKEN)  # a report that is all skips looks well
+            self._leave_out(possible, str(error))
+            done(self._report(began_s))
+            raise
+        report = self._report(began_s)
+        done(report)
+        return report
+
+    def _report(self, began_s: float, *, was_interrupted: bool = False) -> Report:
+        """What there is by now."""
         outcomes = tuple(self._outcomes[each.id] for each in self._checks if each.id in self._outcomes)
         config = self._config
         about = About(
@@ -139,9 +173,14 @@ class Suite:
             mode=config.mode.value,
             window_s=config.window_s(60.0),
         )
-        took_s = time.monotonic() - began_s
-        notes, was_started = tuple(self._notes), self._was_started
-        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=notes, was_started=was_started)
+        took_s, notes = time.monotonic() - began_s, tuple(self._notes)
+        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=notes, was_interrupted=was_interrupted)
+
+    def _leave_out(self, checks: Sequence[Check], reason: str, status: Status = Status.SKIPPED) -> None:
+        """Those of them that were not made; nobody is told of each."""
+        for check in checks:
+            missing = Outcome(check, status, reason=reason, is_known=check.id in self._known)
+            self._outcomes.setdefault(check.id, missing)
 
     # --- the stages
 
@@ -192,8 +231,8 @@ class Suite:
             self._listener(Progress(0, len(self._checks), text=wait))
         is_ready = await rig.start_plugin(probes=True)
         self._resources = rig.resources
-        is_there = rig.plugin.exit_code not in NO_COMMAND and not is_attached
-        self._was_started = is_there or bool(rig.seen.registrations)
+        if rig.plugin.exit_code in NO_COMMAND and not rig.seen.registrations:
+            raise CannotBeRun(f"the plugin cannot be run: {_last_words(rig)}")
         if not is_ready:
             self._tell(f"the plugin never got ready: {_last_words(rig)}")
         elif not any(
@@ -298,23 +337,29 @@ class Suite:
             status, reason = Status.BROKEN, f"did not end within {check.limit_s:g} s"
         except KubeletSimError as error:
             status, reason = Status.BROKEN, str(error)
+        except asyncio.CancelledError:
+            if bench.findings:  # what was found is told, whatever the check had still to do
+                self._finish(self._outcome(bench, rig, last, status_of(bench.findings), INTERRUPTED))
+            raise
         except Exception as error:  # noqa: BLE001 - a bug in a check must not end the run
             status, reason = Status.BROKEN, f"this should not have happened: {type(error).__name__}: {error}"
         if bench.findings and status in (None, Status.SKIPPED):
             status = status_of(bench.findings)
-        status = status or Status.PASSED
+        self._finish(self._outcome(bench, rig, last, status or Status.PASSED, reason))
+
+    @staticmethod
+    def _outcome(bench: Bench, rig: Rig, last: int, status: Status, reason: str) -> Outcome:
+        """`last`: the number of the last record before the check."""
         is_pass = status in (Status.PASSED, Status.SKIPPED)
-        self._finish(
-            Outcome(
-                check,
-                status,
-                tuple(bench.findings),
-                tuple(bench.notes),
-                reason,
-                time.monotonic() - bench.began_s,
-                () if is_pass else tuple(rig.node.transcript.after(last, _KEPT_RECORDS)),
-                () if is_pass else tuple(line.text for line in list(rig.plugin.lines)[-_KEPT_LINES:]),
-            )
+        return Outcome(
+            bench.check,
+            status,
+            tuple(bench.findings),
+            tuple(bench.notes),
+            reason,
+            time.monotonic() - bench.began_s,
+            () if is_pass else tuple(rig.node.transcript.after(last, _KEPT_RECORDS)),
+            () if is_pass else tuple(line.text for line in list(rig.plugin.lines)[-_KEPT_LINES:]),
         )
 
     def _finish(self, outcome: Outcome) -> None:

@@ -104,8 +104,8 @@ class Report:
     """Whether warnings count."""
     notes: tuple[str, ...] = ()
     """What a reader should know of the whole run."""
-    was_started: bool = True
-    """Whether there was such a command, and it could be run."""
+    was_interrupted: bool = False
+    """Whether it was broken off: what had not been found by then is not there."""
 
     @property
     def bad(self) -> tuple[Outcome, ...]:
@@ -122,7 +122,7 @@ class Report:
     @property
     def could_run(self) -> bool:
         """Whether anything came of at least one check; otherwise the plugin could not be tested at all."""
-        return self.was_started and any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
+        return any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
 
     def count(self, status: Status) -> int:
         """How many checks came to that."""

@@ -13,12 +13,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, whoever wants the process to end, the end of the terminal."""
 
 
-def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
+def run_interruptible(work: Coroutine[Any, Any, T], heard_one: Callable[[], None] = lambda: None) -> T:
     """What the work returns, in a loop of its own; call it in the main thread.
 
     A signal that is not ignored cancels the work, and what it has to clean up is cleaned up. It does so between two turns of
     the loop: asyncio's own way for Ctrl-C cancels in the middle of one, which a future that is just getting its result does
-    not bear. A second signal of the same kind ends the process as it would otherwise.
+    not bear. A second signal of the same kind ends the process as it would otherwise. `heard_one` is called at each, before
+    the cleaning up, which may take its time.
 
     Raises:
         KeyboardInterrupt: a signal has ended it, whichever.
@@ -37,6 +38,7 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
             caught.append(number)
             loop.remove_signal_handler(number)
             task.cancel()
+            heard_one()
 
         for number in heard:
             loop.add_signal_handler(number, end, number)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from tests.cli.running import PLUGIN, PROGRAM, environment
+import pytest
+
+from tests.cli.running import PATIENCE_S, PLUGIN, PROGRAM, environment
 
 QUICK = ("conform", "--quick", "--select", "name-valid", "--select", "reg-happens")
 
@@ -67,3 +72,53 @@ def test_in_a_job_of_github(tmp_path: Path) -> None:
     assert [line for line in lines[1:end] if line.startswith("::")] == []
     assert lines[end + 1].startswith("::error title=")
     assert "does not conform" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_tells_what_there_is(tmp_path: Path, number: signal.Signals) -> None:
+    """The rest is skipped in the reports; the plugin is gone, though it does not want to end, and the exit code is 130."""
+    plugin = "echo $$ > pid; trap '' TERM; exec \"$@\""
+    told = ("--known-failures", "known", "--json", "json", "--junit", "junit.xml", "--seed", "1", "-j", "1")
+    command = [*PROGRAM, "conform", *told, "--", "sh", "-c", plugin, "sh", *PLUGIN, "--socket-dir", "{dir}"]
+    (tmp_path / "known").write_text("reg-happens\n")
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+        env=environment(XDG_CACHE_HOME=str(tmp_path / "cache"), GITHUB_ACTIONS=""),
+    ) as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        before = next(line for line in lines if "reg-happens" in line or not line)
+        assert before
+        process.send_signal(number)
+        rest = process.stdout.read()
+        assert process.wait(PATIENCE_S) == 130
+    assert re.search(r"^interrupted after [0-9]+ of [0-9]+ checks; the plugin is being ended$", rest, re.MULTILINE)
+    assert "it passes, and is in the list of known failures" in rest
+    assert rest.endswith("interrupted; does not conform\n")
+    document = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    assert (document["conforms"], document["runs"][0]["interrupted"]) == (False, True)
+    suites = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - our own
+    assert {each.get("message") for each in suites.iter("skipped")} >= {"interrupted"}
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.killpg(pid, 0)
+
+
+def test_a_command_that_cannot_be_run_is_one_line(tmp_path: Path) -> None:
+    """Exit code 3; a report that is wanted is written, and has it as an error."""
+    done = subprocess.run(
+        [*PROGRAM, "conform", "--junit", "junit.xml", "--isolate", "none", "--", "./nothere"],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        env=environment(GITHUB_ACTIONS=""),
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(r"error: the plugin cannot be run: .*'\./nothere': command not found\n", done.stderr)
+    assert len(list(ET.parse(tmp_path / "junit.xml").getroot().iter("error"))) == 1  # noqa: S314 - our own

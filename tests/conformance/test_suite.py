@@ -20,7 +20,7 @@ from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Run
 from kubelet_sim.conformance.config import Mode
 from kubelet_sim.conformance.known import read_failed, state_file
-from kubelet_sim.conformance.suite import NOT_ALL_READY, Suite
+from kubelet_sim.conformance.suite import NOT_ALL_READY, CannotBeRun, Suite, conform
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
 from tests.conformance.trial import ROOT, example, only, told
@@ -381,6 +381,53 @@ def test_the_seed_is_in_the_report() -> None:
 
 
 def test_a_command_that_there_is_not_could_not_be_run() -> None:
-    """Whatever checks say of a plugin that never was: it is no verdict."""
-    report = only(SuiteConfig(command=("./no-such-plugin",), isolate=Isolation.NONE, mode=Mode.QUICK, seed=1))
+    """One line says so; a report is no verdict, and does not look as if all was well."""
+    config = SuiteConfig(command=("./no-such-plugin",), isolate=Isolation.NONE, mode=Mode.QUICK, seed=1)
+    reports: list[Report] = []
+    with pytest.raises(CannotBeRun, match=r"cannot be run: it ended with exit code 127; .*'\./no-such-plugin'"):
+        asyncio.run(conform(config, done=reports.append))
+    (report,) = reports
     assert not report.could_run
+    assert report.count(Status.BROKEN) == 1
+    assert report.count(Status.SKIPPED) == len(report.outcomes) - 1 > 1
+
+
+@pytest.mark.parametrize("mode", [Mode.QUICK, Mode.DEFAULT])
+def test_a_command_that_ends_at_once_does_not_conform_in_any_mode(mode: Mode) -> None:
+    """It was run: that it never registers is a finding."""
+    report = only(SuiteConfig(command=("/bin/false",), isolate=Isolation.NONE, mode=mode, seed=1))
+    assert report.could_run
+    assert [each.check.id for each in report.bad] == ["reg-happens"]
+
+
+def test_a_run_that_is_cancelled_leaves_what_was_found_until_then() -> None:
+    """Also by the check under way; the others are skipped, the plugin is gone, and the cancellation is one all the same."""
+    pids, reports = [], list[Report]()
+
+    async def finds_and_waits(bench: Bench) -> None:
+        pids.append(bench.plugin.pid)
+        bench.error("seen before the end")
+        asyncio.get_running_loop().call_soon(running.cancel)
+        await asyncio.Event().wait()
+
+    checks = (made("first", fails), made("second", finds_and_waits), made("third", passes))
+
+    running: asyncio.Future[Report]
+
+    async def cancelled() -> None:
+        nonlocal running
+        running = asyncio.ensure_future(Suite(GOOD, V1_36, checks).run(reports.append))
+        await asyncio.wait([running])
+        assert running.cancelled()
+
+    asyncio.run(cancelled())
+    (report,) = reports
+    assert report.was_interrupted
+    assert [(each.status, each.reason) for each in report.outcomes] == [
+        (Status.FAILED, ""),
+        (Status.FAILED, "interrupted"),
+        (Status.SKIPPED, "interrupted"),
+    ]
+    assert [each.text for each in report.outcomes[1].findings] == ["seen before the end"]
+    assert report.notes == ("interrupted after 2 of 3 checks",)
+    assert not Path("/proc", str(pids[0])).exists()

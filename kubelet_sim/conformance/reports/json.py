@@ -56,6 +56,7 @@ def run_value(report: Report) -> dict[str, Json]:
         },
         "conforms": conforms(report),
         "could_run": report.could_run,
+        "interrupted": report.was_interrupted,
         "strict": report.is_strict,
         "took_s": round(report.took_s, 3),
         "notes": list(report.notes),

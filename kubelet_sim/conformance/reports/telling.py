@@ -77,18 +77,22 @@ _WORDS = {
 
 
 def tally(report: Report) -> str:
-    """`20 passed, 2 failed, 3 skipped`; `no checks` of an empty run."""
-    return ", ".join(f"{count} {_WORDS[mark]}" for mark, count in counts(report).items() if count) or "no checks"
+    """`20 passed, 2 failed, 3 skipped`; `no checks` of an empty run. One that was broken off says so first."""
+    told = ", ".join(f"{count} {_WORDS[mark]}" for mark, count in counts(report).items() if count) or "no checks"
+    return f"interrupted: {told}" if report.was_interrupted else told
 
 
 def conforms(report: Report) -> bool:
-    """Whether the plugin passes that run: something was tried, and nothing counts against it."""
-    return report.could_run and not report.bad
+    """Whether the plugin passes that run: something was tried, all of it was made, and nothing counts against it."""
+    return report.could_run and not report.bad and not report.was_interrupted
 
 
 def verdict(report: Report) -> str:
     """The run in one sentence, without names of others."""
-    how = "conforms" if conforms(report) else "does not conform" if report.could_run else "could not be tested"
+    if report.was_interrupted and not report.bad:
+        how = "was not tested to the end"
+    else:
+        how = "conforms" if conforms(report) else "does not conform" if report.could_run else "could not be tested"
     return f"The plugin {how} (kubelet {report.about.kubelet_version}): {tally(report)}, in {report.took_s:.1f} s."
 
 

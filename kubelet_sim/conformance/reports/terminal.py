@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubelet_sim.conformance.check import Level
-from kubelet_sim.conformance.suite import Progress
+from kubelet_sim.conformance.suite import INTERRUPTED, Progress
 from kubelet_sim.conformance.verdict import Outcome, Report, Status
 
 _WORDS = {
@@ -107,7 +107,8 @@ def skipped_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if each.status is Status.SKIPPED:
             by_reason.setdefault(each.reason, []).append(each.check.id)
     for reason, ids in by_reason.items():
-        yield f"skipped: {reason}: {', '.join(ids)}"
+        # What was broken off has told how much was done: nobody wants to read of a hundred checks what was not.
+        yield f"skipped: {reason}: {f'{len(ids)} checks' if reason == INTERRUPTED else ', '.join(ids)}"
 
 
 def summary_lines(report: Report) -> Iterator[str]:
@@ -120,4 +121,6 @@ def summary_lines(report: Report) -> Iterator[str]:
     if about.mode == "quick":
         yield "quick: only errors that can be seen from outside at once were looked for"
     verdict = "could not be tested" if not report.could_run else ("does not conform" if report.bad else "conforms")
+    if report.was_interrupted:
+        verdict = "interrupted; does not conform" if report.bad else "interrupted"
     yield f"{counts}{f' ({known} of them known)' if known else ''} in {report.took_s:.1f} s: {verdict}"
