@@ -7,10 +7,13 @@ medium (rich, HTML, XML, Markdown) is another matter: whoever writes for it esca
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Iterable
 
 NO_UTF8 = "it is no UTF-8 text"
 """What there is to say of a file that was to be text."""
 
+_LAST_LINES = 3
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 # Controls (C0, DEL, C1), marks that reorder or hide what stands beside them, line separators, halves of characters. The
@@ -43,6 +46,30 @@ def xml_text(text: str) -> str:
 def cut(text: str, length: int = 2000) -> str:
     """The text, or its beginning and how long it is: a name of a million characters is worth less than the next line."""
     return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"
+
+
+def ending(exit_code: int | None) -> str:
+    """What became of a process that is gone: `ended with exit code 3`, `was killed by SIGKILL`."""
+    if exit_code is None:
+        return "ended"
+    if exit_code < 0:
+        try:
+            return f"was killed by {signal.Signals(-exit_code).name}"
+        except ValueError:
+            return f"was killed by signal {-exit_code}"
+    return f"ended with exit code {exit_code}"
+
+
+def gist(lines: Iterable[str]) -> str:
+    """Of a process's output what tells most, on one line: its first line and the last ones; empty if it said nothing.
+
+    A program that does not know an option says so first, and how it wants to be used after that, in many lines. Tabs are
+    spaces; what else is not printable is left to whoever shows it.
+    """
+    told = [text for line in lines if (text := " ".join(line.split()))]
+    if len(told) > 1 + _LAST_LINES:
+        told = [told[0], "…", *told[-_LAST_LINES:]]
+    return " / ".join(told)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -243,6 +243,7 @@ def plugin_process(request: pytest.FixtureRequest, kubelet: SyncNode) -> Iterato
         def make(*command: str, node: SyncNode = kubelet, **choices: Any) -> SyncPluginProcess:
             process = SyncPluginProcess(Path(node.device_plugin_directory), command, **choices)
             stack.callback(process.close)
+            node.beside.append(process.gone)
             _show(request.node, lambda: (f"output of {command[0]}", escape_lines(process.output())))
             return process
 

@@ -37,7 +37,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from kubelet_sim.conformance.check import Check, Level, Stage
 from kubelet_sim.conformance.config import Mode, SuiteConfig
@@ -89,6 +89,16 @@ class Held:
     """Set it to let the calls that wait go on."""
 
 
+@frozen
+class Moment:
+    """A point of a run."""
+
+    record: int
+    """The number of the last record by then."""
+    at_s: float
+    """Monotonic."""
+
+
 class Bench:
     """One check's; see the module for how a check uses it."""
 
@@ -99,6 +109,8 @@ class Bench:
         self.notes: list[str] = list(mode_notes)
         self.began_s = time.monotonic()
         """When the check began, monotonic."""
+        self.found: dict[Level, Moment] = {}
+        """When the first finding of each level was made: the end of what bears it out."""
 
     # --- what is there
 
@@ -189,6 +201,8 @@ class Bench:
         if self.check.is_beyond and level is Level.ERROR:
             level = Level.WARNING
         self.findings.append(Finding(level, text, evidence))
+        number = max((each.number for each in self.node.transcript), default=0)
+        self.found.setdefault(level, Moment(number, time.monotonic()))
 
     def note(self, text: str) -> None:
         """Say how it was done: which half ran, that the plugin was slow."""
@@ -216,11 +230,13 @@ class Bench:
         """How long to wait for what should not happen: 5 s, 1 s with --quick, `table_s` with --full; never more than that."""
         return self.config.window_s(table_s)
 
-    async def observe(self, table_s: float, broken: Callable[[], object] | None = None) -> Window:
+    async def observe(
+        self, table_s: float, broken: Callable[[], object] | None = None, doing: str = "observed"
+    ) -> Window:
         """Do nothing for a while, and return which while it was; look into `seen` for what happened in it.
 
         Checks of the shared stage that are declared with `observes=True` share one while, in which nobody called the
-        plugin. `broken` ends a while of its own early.
+        plugin. `broken` ends a while of its own early. `doing`: what it was, for the note that says how long.
         """
         length_s = self.window_s(table_s)
         if self.check.stage is Stage.SHARED and self.check.observes:
@@ -231,7 +247,7 @@ class Bench:
             begin_s = time.monotonic()
             await self._rig.bell.first(broken, length_s)  # in full: this is no time for something to happen
             window = Window(begin_s, time.monotonic(), None)
-        self.note(f"observed {window.length_s:.0f} s")
+        self.note(f"{doing} {window.length_s:.0f} s")
         return window
 
     async def skip_time(self, seconds: float) -> None:

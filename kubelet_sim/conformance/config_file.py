@@ -8,14 +8,17 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
 from kubelet_sim.conformance.config import HOOKS, Isolation, Mode, SuiteConfig
 from kubelet_sim.errors import UsageError
+from kubelet_sim.foreign import NO_UTF8
 
+_Choice = TypeVar("_Choice", bound=Enum)
 FILES = (("kubelet-sim.toml", ("conform",)), ("pyproject.toml", ("tool", "kubelet-sim", "conform")))
 
 
@@ -42,7 +45,13 @@ def _is_there(file: Path) -> bool:
 def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
         found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"cannot read {file}: {NO_UTF8}: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
+    except ValueError as error:
         raise UsageError(f"{file}: cannot be read: {error}") from error
     for name in path:
         if not isinstance(found, dict) or name not in found:
@@ -77,10 +86,10 @@ def _text(value: object, where: str, key: str) -> str:
 
 
 def _texts(value: Any, _: Path) -> tuple[str, ...]:
-    found = (value,) if isinstance(value, str) else tuple(value)
-    if not all(isinstance(each, str) for each in found):
-        raise ValueError("expected texts")
-    return found
+    found = (value,) if isinstance(value, str) else value
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise ValueError("expected a text, or a list of them")
+    return tuple(found)
 
 
 def _command(value: Any, _: Path) -> tuple[str, ...]:
@@ -94,11 +103,20 @@ def _truth(value: Any, _: Path) -> bool:
 
 
 def _path(value: Any, folder: Path) -> Path:
-    return folder / str(value)
+    if not isinstance(value, str):
+        raise ValueError("expected a text")  # noqa: TRY004 - likewise
+    return folder / value
 
 
 def _paths(value: Any, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / each for each in _texts(value, folder))
+
+
+def _one_of(kind: type[_Choice], value: Any) -> _Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"expected one of {', '.join(str(each.value) for each in kind)}") from None
 
 
 def _seconds(value: Any, _: Path) -> float:
@@ -114,27 +132,43 @@ def _whole(value: Any, _: Path) -> int:
 
 
 def _mapping(value: Any, folder: Path) -> dict[str, tuple[str, ...]]:
-    return {str(key): _texts(each, folder) for key, each in value.items()}
+    return {str(key): _texts(each, folder) for key, each in _table_of(value).items()}
+
+
+def _variables(value: Any, _: Path) -> dict[str, str]:
+    return {str(key): str(each) for key, each in _table_of(value).items()}
+
+
+def _table_of(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("expected a table")  # noqa: TRY004 - one kind of error for all values
+    return value
+
+
+def _wholes(value: Any, folder: Path) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError("expected a list of whole numbers")  # noqa: TRY004 - likewise
+    return tuple(_whole(each, folder) for each in value)
 
 
 _Convert = Callable[[Any, Path], Any]
 _KEYS: Mapping[str, tuple[str, _Convert]] = {
     "command": ("command", _command),
     "attach": ("attach", _path),
-    "env": ("env", lambda value, _: {str(key): str(each) for key, each in value.items()}),
+    "env": ("env", _variables),
     "cwd": ("cwd", _path),
     "start-timeout": ("start_timeout_s", _seconds),
-    "isolate": ("isolate", lambda value, _: Isolation(value)),
+    "isolate": ("isolate", lambda value, _: _one_of(Isolation, value)),
     "expect-resource": ("expected_resources", _texts),
     "host-paths": ("host_paths", _mapping),
     "shared-nodes": ("shared_nodes", _texts),
     "host-root": ("host_root", _path),
     "cdi-dirs": ("cdi_dirs", _paths),
-    "numa-nodes": ("numa_nodes", lambda value, folder: tuple(_whole(each, folder) for each in value)),
+    "numa-nodes": ("numa_nodes", _wholes),
     "most-devices": ("most_devices", _whole),
     "consumer": ("consumer", _command),
     "kubelet-version": ("kubelet_versions", _texts),
-    "mode": ("mode", lambda value, _: Mode(value)),
+    "mode": ("mode", lambda value, _: _one_of(Mode, value)),
     "strict": ("is_strict", _truth),
     "beyond": ("is_beyond", _truth),
     "select": ("select", _texts),

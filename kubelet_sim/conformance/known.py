@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kubelet_sim.conformance.config import SuiteConfig
 from kubelet_sim.errors import UsageError
+from kubelet_sim.foreign import NO_UTF8
 
 
 def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:
@@ -22,8 +23,12 @@ def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:
         return frozenset()
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"cannot read {path}: {NO_UTF8}: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
     known, listed = set(ids), set()
     for number, line in enumerate(text.splitlines(), 1):
         if id_ := line.partition("#")[0].strip():

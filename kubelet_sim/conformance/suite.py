@@ -23,11 +23,12 @@ from kubelet_sim.conformance.bench import Bench, Skipped
 from kubelet_sim.conformance.check import CHECKS, Check, Need, Stage, in_order
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
-from kubelet_sim.conformance.last_words import ending, last_words
+from kubelet_sim.conformance.last_words import last_words
 from kubelet_sim.conformance.rig import Rig
 from kubelet_sim.conformance.selection import nothing_selected, selected, why_not
 from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
+from kubelet_sim.foreign import ending
 from kubelet_sim.profiles import Profile, profile_of
 
 SIDE_BY_SIDE = 6
@@ -350,16 +351,18 @@ class Suite:
     @staticmethod
     def _outcome(bench: Bench, rig: Rig, last: int, status: Status, reason: str) -> Outcome:
         """`last`: the number of the last record before the check."""
-        is_pass = status in (Status.PASSED, Status.SKIPPED)
-        return Outcome(
-            bench.check,
-            status,
-            tuple(bench.findings),
-            tuple(bench.notes),
-            reason,
-            time.monotonic() - bench.began_s,
-            () if is_pass else tuple(rig.node.transcript.after(last, _KEPT_RECORDS)),
-            () if is_pass else tuple(line.text for line in list(rig.plugin.lines)[-_KEPT_LINES:]),
+        took_s = time.monotonic() - bench.began_s
+        outcome = Outcome(bench.check, status, tuple(bench.findings), tuple(bench.notes), reason, took_s)
+        if status in (Status.PASSED, Status.SKIPPED):
+            return outcome
+        records, lines = tuple(rig.node.transcript.after(last, _KEPT_RECORDS)), list(rig.plugin.lines)
+        found = bench.found.get(outcome.worst) if outcome.worst is not None else None
+        return evolve(
+            outcome,
+            records=records,
+            output=tuple(line.text for line in lines[-_KEPT_LINES:]),
+            records_then=tuple(each for each in records if found is None or each.number <= found.record),
+            output_then=tuple(each.text for each in lines if found is None or each.at_s <= found.at_s)[-_KEPT_LINES:],
         )
 
     def _finish(self, outcome: Outcome) -> None:

@@ -56,6 +56,10 @@ class Outcome:
     """The part of the transcript that belongs to it; kept for outcomes that are no pass."""
     output: tuple[str, ...] = field(default=(), repr=False)
     """The last lines of the plugin's output; kept likewise."""
+    records_then: tuple[Record, ...] = field(default=(), repr=False)
+    """Of the records those up to the first of the worst findings: all without one. What a check did later is no evidence."""
+    output_then: tuple[str, ...] = field(default=(), repr=False)
+    """The last lines that had come by then."""
     is_known: bool = False
     """Whether the user has listed it as failing: see `kubelet_sim.conformance.known`."""
 

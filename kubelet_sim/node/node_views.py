@@ -9,7 +9,6 @@ from typing import Any
 from attrs import evolve
 
 from kubelet_sim.core.state import State
-from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.node.booting import Booting
@@ -25,6 +24,7 @@ from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.processes import KubeletProcesses
 from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
+from kubelet_sim.node.waited_for import InVain
 from kubelet_sim.transcript import Record, Transcript
 
 
@@ -124,7 +124,7 @@ class NodeViews:
             timeout_s: in real time, whatever the node's clock is.
 
         Raises:
-            TransportError: it was not fulfilled in time.
+            InVain: it was not fulfilled in time.
         """
         changes = self.changes()
         try:
@@ -133,7 +133,7 @@ class NodeViews:
                     if self.has_kubelet and condition(snapshot := self.status()):
                         return snapshot
         except TimeoutError:
-            raise TransportError(f"what was waited for did not come in {timeout_s:g} s") from None
+            raise InVain(f"what was waited for did not come in {timeout_s:g} s") from None
         finally:
             await changes.aclose()
         raise AssertionError("changes never end")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kubelet_sim.core.ports import Order
-from kubelet_sim.errors import UsageError
+from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
@@ -27,6 +27,7 @@ from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.node.recording.writer import recorded
+from kubelet_sim.node.waited_for import Beside, InVain, instead, unless_hopeless
 from kubelet_sim.transcript import Record
 
 T = TypeVar("T")
@@ -130,6 +131,8 @@ class SyncNode:
         self._ports = {"clock": clock, "calls": calls, "order": order, "store": store}
         self._loop: _BackgroundLoop | None = None
         self._node: Node | None = None
+        self.beside: list[Beside] = []
+        """The processes that a wait in vain tells of, if they have ended."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -254,8 +257,25 @@ class SyncNode:
         return self.run(look())
 
     def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
-        """The first snapshot that fulfils the condition, which is called in the loop's thread."""
-        return self.run(self.node.wait_for(condition, timeout_s))
+        """The first snapshot that fulfils the condition, which is called in the loop's thread.
+
+        Raises:
+            TransportError: it was not fulfilled in time, and what was there instead; or it cannot be, as the command of a
+                plugin's process cannot be run.
+        """
+        __tracebackhide__ = True
+
+        async def wait() -> NodeSnapshot:
+            try:
+                return await unless_hopeless(self.node.wait_for(condition, timeout_s), self.beside)
+            except InVain as error:
+                raise TransportError(f"{error}; {instead(self.node.status(), self.beside)}") from None
+
+        try:
+            return self.run(wait())
+        except TransportError as error:
+            why = str(error)
+        raise TransportError(why)  # a new one: nobody wants to see the inside of an event loop
 
     def records(self) -> tuple[Record, ...]:
         """The transcript so far."""

@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.foreign import ending, gist
 from kubelet_sim.node.isolation import isolated_command, namespaces_available, supervised_command
+from kubelet_sim.node.waited_for import Gone
 
 STOP_S = 10.0
+NO_COMMAND = (126, 127)
+"""What a command ends with that cannot be run, or that there is not."""
 
 
 class SyncPluginProcess:
@@ -87,6 +91,15 @@ class SyncPluginProcess:
             return self._kept
         size = os.fstat(self._said.fileno()).st_size
         return os.pread(self._said.fileno(), size, 0).decode("utf-8", errors="backslashreplace")
+
+    def gone(self) -> Gone | None:
+        """How it ended, with its name and the gist of its output; `None` while it runs."""
+        if (code := self.exit_code) is None:
+            return None
+        said = gist(self.output().splitlines())
+        return Gone(
+            f"the process {self.command[0]} {ending(code)}, and said {said or 'nothing'}", never_ran=code in NO_COMMAND
+        )
 
     def wait(self, timeout_s: float = STOP_S) -> int:
         """Wait for its end; the exit code. Raises `TimeoutError`."""

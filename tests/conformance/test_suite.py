@@ -431,3 +431,17 @@ def test_a_run_that_is_cancelled_leaves_what_was_found_until_then() -> None:
     assert [each.text for each in report.outcomes[1].findings] == ["seen before the end"]
     assert report.notes == ("interrupted after 2 of 3 checks",)
     assert not Path("/proc", str(pids[0])).exists()
+
+
+def test_evidence_ends_where_the_finding_was_made() -> None:
+    """The whole is kept as well, for reports that show it."""
+
+    async def finds_and_goes_on(bench: Bench) -> None:
+        bench.node.transcript.add("note", "node", "before")
+        bench.error("seen")
+        bench.node.transcript.add("note", "node", "after")
+        bench.error("seen again")
+
+    (outcome,) = play(made("goes-on", finds_and_goes_on)).outcomes
+    assert [each.text for each in outcome.records if each.subject == "node"][-2:] == ["before", "after"]
+    assert outcome.records_then[-1].text == "before"

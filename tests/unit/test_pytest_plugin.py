@@ -324,3 +324,44 @@ def test_a_failing_test_shows_and_keeps_its_transcript(
 
     with kept.open() as lines:
         assert replay(lines).differences == ()
+
+
+def test_a_wait_in_vain_says_what_there_was_instead(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resources, and a process that has ended, with its code and words; of our own code nothing is shown."""
+    pytester.makepyfile(
+        """
+        CODE = "import sys; print('no such \\x1b option'); sys.exit(3)"
+
+
+        def test_it(kubelet, fake_plugin, plugin_process):
+            fake_plugin("example.com/dev", devices=["a", {"id": "b", "health": "Unhealthy"}])
+            assert plugin_process(sys.executable, "-c", CODE, "{dir}").wait(60) == 3
+            kubelet.wait_for(lambda node: False, 0.01)
+        """.replace("CODE =", "import sys\n\n        CODE =", 1)
+    )
+    result = run(pytester, monkeypatch)
+    result.assert_outcomes(failed=1)
+    devices = "example.com/dev has 1 healthy and 1 unhealthy devices, endpoint live"
+    process = "the process * ended with exit code 3, and said no such ?x1b option"
+    result.stdout.fnmatch_lines([f"*what was waited for did not come in 0.01 s; {devices}; {process}"])
+    result.stdout.no_fnmatch_line("*sync.py*")
+
+
+def test_a_wait_for_a_command_that_cannot_be_run_is_given_up(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, however long it might have waited: the test's own limit is not reached."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+
+        @pytest.mark.timeout(100)
+        def test_it(kubelet, plugin_process):
+            plugin_process("/nope/x", "{dir}")
+            kubelet.wait_for(lambda node: node.resources, 3600)
+        """
+    )
+    result = run(pytester, monkeypatch)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*what was waited for cannot come: the process /nope/x ended with exit code 127, *"])

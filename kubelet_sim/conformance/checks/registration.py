@@ -8,9 +8,10 @@ from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.last_words import ending, last_words
+from kubelet_sim.conformance.last_words import last_words
 from kubelet_sim.conformance.probe import Probe
 from kubelet_sim.conformance.watching import Registered
+from kubelet_sim.foreign import ending
 from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
 from kubelet_sim.node.os_errors import os_error_text
 
@@ -286,7 +287,7 @@ async def retry_backoff(bench: Bench) -> None:
     with bench.refuse_register(REFUSAL) as refused:
         await bench.start(settled=False)
         await _first_call(bench)
-        await bench.observe(20.0, lambda: bench.plugin.has_ended)
+        await bench.observe(20.0, lambda: bench.plugin.has_ended, "Register was refused for")
     times = Counter((int(each.at_s), each.resource) for each in refused.calls)
     if times and (most := max(times.values())) > HOT:
         bench.warning(f"up to {most} Register calls a second after a refusal, more than {HOT}", most_per_second=most)
@@ -347,7 +348,7 @@ async def retry_when_no_kubelet(bench: Bench) -> None:
             bench.node.root.layout.registration_socket.unlink(missing_ok=True)
         bench.seen.streams.clear()
         await bench.start(settled=False)
-        await bench.observe(WITHOUT_KUBELET_S, lambda: bench.plugin.has_ended)
+        await bench.observe(WITHOUT_KUBELET_S, lambda: bench.plugin.has_ended, "the kubelet was away for")
         before = len(bench.seen.registrations)
         await bench.node.start_kubelet()
         await _comes(bench, when, before)

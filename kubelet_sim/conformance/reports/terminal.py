@@ -81,12 +81,17 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
     yield f"  why: {check.why}"
     yield f"  fix: {check.fix}"
     yield f"  source: {check.source}{f' [{chr(32).join(check.rules)}]' if check.rules else ''}"
-    if outcome.records:
-        yield "  what happened on the node last:"
-        yield from (f"    {r.at_s:8.3f} {r.subject}: {r.text}" for r in outcome.records[-_LAST_RECORDS:])
-    if outcome.output:
-        yield "  what the plugin said last:"
-        yield from (f"    | {line}" for line in outcome.output[-_LAST_LINES:])
+    if outcome.records_then:
+        yield f"  what happened on the node last{_until(outcome.records, outcome.records_then)}:"
+        yield from (f"    {r.at_s:8.3f} {r.subject}: {r.text}" for r in outcome.records_then[-_LAST_RECORDS:])
+    if outcome.output_then:
+        yield f"  what the plugin said last{_until(outcome.output, outcome.output_then)}:"
+        yield from (f"    | {line.expandtabs(4)}" for line in outcome.output_then[-_LAST_LINES:])
+
+
+def _until(everything: Sequence[object], shown: Sequence[object]) -> str:
+    """Evidence ends where the finding was made; that the check went on is said."""
+    return "" if everything[-1:] == shown[-1:] else ", until that was found"
 
 
 def slow_lines(report: Report) -> Iterator[str]:

@@ -70,3 +70,22 @@ def test_a_folder_that_nobody_may_look_into_has_no_file(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Path, "is_file", refused)
     assert read_config(tmp_path) == SuiteConfig()
+
+
+@pytest.mark.parametrize(
+    "line, why",
+    [
+        ("command = 5", "5 cannot be: expected a text, or a list of them"),
+        ("env = 5", "5 cannot be: expected a table"),
+        ("host-paths = [1]", r"\[1\] cannot be: expected a table"),
+        ("numa-nodes = 5", "5 cannot be: expected a list of whole numbers"),
+        ("select = 5", "5 cannot be: expected a text, or a list of them"),
+        ("known-failures = 5", "5 cannot be: expected a text"),
+        ('mode = "slow"', "'slow' cannot be: expected one of default, quick, full"),
+    ],
+)
+def test_what_was_expected_is_said(tmp_path: Path, line: str, why: str) -> None:
+    """In the words of the file's author, not in Python's."""
+    (tmp_path / "kubelet-sim.toml").write_text(f"[conform]\n{line}\n")
+    with pytest.raises(UsageError, match=f"{why}$"):
+        read_config(tmp_path)

@@ -23,8 +23,16 @@ def test_an_unknown_id_is_refused_with_its_line(tmp_path: Path) -> None:
     file.write_text("law-a\nlaw-x\n")
     with pytest.raises(UsageError, match=r"known, line 2: .*'law-x'"):
         known_failures(file, ["law-a"])
-    with pytest.raises(UsageError, match="cannot be read"):
-        known_failures(tmp_path / "none", [])
+
+
+def test_a_list_that_cannot_be_read_is_said_in_our_words(tmp_path: Path) -> None:
+    """Not in those of Python."""
+    file = tmp_path / "known"
+    with pytest.raises(UsageError, match=r"^cannot read .*known: No such file or directory$"):
+        known_failures(file, [])
+    file.write_bytes(b"a\xff")
+    with pytest.raises(UsageError, match=r"^cannot read .*known: it is no UTF-8 text: byte 1 is 0xff$"):
+        known_failures(file, [])
 
 
 def test_what_failed_is_remembered_for_each_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
