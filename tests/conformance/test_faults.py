@@ -49,7 +49,7 @@ NEEDS_MORE = {
 SEEN_ELSEWHERE = {"sock-dir-configurable", "restart-poll-fallback"}
 """By a test of its own; and never, as the check cannot be made."""
 HAS_ALL_RIGHTS = os.geteuid() == 0 and os.environ.get("KUBELET_SIM_FEWER_RIGHTS") != "1"
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900 if IS_WHOLE else 300)
 
 
 def is_bad(outcome: Outcome) -> bool:
