@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,11 +125,11 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
 def _check(path: Path, time_s: float) -> None:
     """Raises `UsageError` for what would make the search worth nothing."""
     from kubelet_sim.errors import UsageError
+    from kubelet_sim.scenario.recorder import check_writable
 
     if not time_s:
         raise UsageError("--time: expected more than 0: nothing would be looked at")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write {path}: {path.parent} is no directory that you may write to")
+    check_writable(path)
 
 
 def _prepared(  # noqa: PLR0913, PLR0917 - the options

@@ -90,12 +90,15 @@ def check(  # noqa: PLR0913 - one for each option
     from kubelet_sim.cli.group import EXIT_FINDINGS
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.checking import check as play_all
+    from kubelet_sim.scenario.recorder import check_writable, write_atomically
 
     stories = _stories(files, allows_outside=allow_outside)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     outcomes = []
     if transcripts is not None:
         _make_folder(transcripts)
+    if junit is not None:
+        check_writable(junit)
 
     async def play() -> None:
         async for outcome in play_all(stories, at_once=jobs, to_the_end=keep_going, transcripts=transcripts):
@@ -107,7 +110,6 @@ def check(  # noqa: PLR0913 - one for each option
     run_interruptible(play())
     if junit is not None:
         from kubelet_sim.scenario.junit import junit_text
-        from kubelet_sim.scenario.recorder import write_atomically
 
         write_atomically(junit, junit_text(outcomes))
     if counts["skipped"]:
@@ -191,6 +193,9 @@ def record(
     from kubelet_sim.scenario import recorder
 
     before = read_text(file)
+    target = output or Path(file)
+    if not only_diff and str(target) != "-":
+        recorder.check_writable(target)
     text, stories = run_interruptible(recorder.record(before, file, at_once=jobs, allows_outside=allow_outside))
     if only_diff:
         for line in recorder.difference(before, text, file):
@@ -200,7 +205,6 @@ def record(
 
             ctx.exit(EXIT_FINDINGS)
         return
-    target = output or Path(file)
     if str(target) == "-":
         click.echo(text, nl=False)
         return

@@ -355,12 +355,16 @@ class _StoryReader:
                 continue
             if name not in self.plugins:
                 raise UsageError(f"there is no plugin {name!r}; {there_are(list(self.plugins))}")
-            is_command = isinstance(self.plugins[name], CommandScript)
+            script = self.plugins[name]
+            is_command = isinstance(script, CommandScript)
             if is_command and do not in VERBS_OF_COMMANDS:
                 known = ", ".join(sorted(VERBS_OF_COMMANDS))
                 raise UsageError(f"{name} is a command, with which one can {known}")
             if not is_command and do in VERBS_OF_COMMANDS_ALONE:
                 raise UsageError(f"{name} is no command")
+            waits = do in {"register", "serve"} and not arguments.get("nowait", False)
+            if waits and isinstance(script, CommandScript) and not script.registered:
+                raise UsageError(f"{name} does not say when it is ready; give it ready: {{registered: RESOURCE}}")
 
 
 class _Fragment(_StoryReader):
@@ -391,7 +395,7 @@ def _check_node(do: str, arguments: Mapping[str, Any], node: NodeSpec) -> None:
     if wants == WHOLE and not node.runs_containers:
         raise UsageError("that needs a node with runs_containers: true")
     if wants == SIMPLE and node.runs_containers:
-        raise UsageError("the node runs containers itself")
+        raise UsageError(f"the node runs containers itself (runs_containers: true); {VERBS[do].instead}")
     if do in {"restart", "start"}:
         for key in sorted(arguments.keys() & (_SIMPLE_ONLY if node.runs_containers else _WHOLE_ONLY)):
             why = (

@@ -261,6 +261,13 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+def check_writable(path: Path) -> None:
+    """Raises `UsageError` for a file that `write_atomically` could not write: ask before what takes long."""
+    folder = path.resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {path}: {folder} is no directory that you may write to")
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file by the text, or make it: it is the old one or the new one at every moment.
 

@@ -242,7 +242,10 @@ def _applied(given: _Arguments) -> str:
 
 def _waited(given: _Arguments) -> str:
     wanted = [f"pod {given['pod']} is {given.get('phase', 'Running')}"] if "pod" in given else []
-    wanted += [f"{given['resource']} has a plugin and healthy devices"] if "resource" in given else []
+    if "resource" in given:
+        count = given.get("healthy", 1)
+        devices = "a healthy device" if count == 1 else f"{count} healthy devices"
+        wanted.append(f"{given['resource']} has a plugin and {devices}")
     return " and ".join(wanted)
 
 

@@ -46,6 +46,8 @@ class Verb:
     is_look: bool = False
     """Whether it changes nothing, so that it can be done again until it is right."""
     nodes: str = ANY
+    instead: str = ""
+    """What does it on a node that runs containers, for those that are for others alone."""
 
 
 def _pod(value: object) -> Pod:
@@ -103,7 +105,9 @@ def _text_or_truth(value: object) -> str | bool:
 def rule(value: object) -> str:
     """The id of a rule that there is. Raises `UsageError`."""
     if (found := values.text(value)) not in RULES:
-        raise UsageError(f"there is no rule {found!r}; docs/reference/rules.md has them all")
+        near = get_close_matches(found, RULES, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "rules are called as in DM-90"
+        raise UsageError(f"there is no rule {found!r}; {hint}")
     return found
 
 
@@ -112,7 +116,7 @@ def verb(value: object) -> str:
     if (found := values.text(value)) in VERBS:
         return found
     near = get_close_matches(found, VERBS, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "docs/reference/scenario.md has them all"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(VERBS)}"
     raise UsageError(f"there is no step {found!r}; {hint}")
 
 
@@ -232,12 +236,27 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "advance": Verb({"seconds": values.seconds}, {}, "So much time passes, at once."),
         # --- pods
         "admit": Verb({"pod": _pod}, {}, "A pod comes, and is admitted or not.", "`admit`, `reason`, `message`"),
-        "remove": Verb(_POD, {}, "A pod is no longer active; nothing is freed yet.", nodes=SIMPLE),
-        "remove-if-active": Verb(_POD, {}, "Likewise, if it is there.", nodes=SIMPLE),
-        "finish": Verb(_POD, {}, "A pod ends by itself, and stays known.", nodes=SIMPLE),
+        "remove": Verb(
+            _POD,
+            {},
+            "A pod is no longer active; nothing is freed yet.",
+            nodes=SIMPLE,
+            instead="delete-pod deletes a pod",
+        ),
+        "remove-if-active": Verb(
+            _POD, {}, "Likewise, if it is there.", nodes=SIMPLE, instead="delete-pod deletes a pod"
+        ),
+        "finish": Verb(
+            _POD, {}, "A pod ends by itself, and stays known.", nodes=SIMPLE, instead="exit ends a container of a pod"
+        ),
         "reclaim": Verb({}, {}, "Devices of pods that are gone are freed."),
         "container": Verb(
-            _IN_CONTAINER, {}, "A container is about to be created.", "`options`, or `error`", nodes=SIMPLE
+            _IN_CONTAINER,
+            {},
+            "A container is about to be created.",
+            "`options`, or `error`",
+            nodes=SIMPLE,
+            instead="container-spec tells what a container got",
         ),
         "apply": Verb(
             {},

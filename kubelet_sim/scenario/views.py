@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.errors import TransportError, UsageError, there_are
 from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.node import Node
@@ -108,8 +108,25 @@ class Views:
                     return
                 left_s = deadline - asyncio.get_running_loop().time()
                 if left_s <= 0:
-                    raise TransportError(f"there was no {' and '.join(wanted)} within {within:g} s")
+                    seen = _seen(self._node.status(), None if pod is None else (namespace, pod), resource)
+                    raise TransportError(f"there was no {' and '.join(wanted)} within {within:g} s: {seen}")
                 await rung(left_s)
+
+
+def _seen(snapshot: NodeSnapshot, pod: tuple[str, str] | None, resource: str | None) -> str:
+    """What is there in place of what was waited for."""
+    seen = []
+    if pod is not None:
+        found = next((view for view in snapshot.pods if (view.namespace, view.name) == pod), None)
+        why = ": ".join(filter(None, (found.reason, found.message))) if found else ""
+        seen.append(f"the pod is {found.phase}{f' ({why})' if why else ''}" if found else "there is no such pod")
+    if resource is not None:
+        view = next((view for view in snapshot.resources if view.name == resource), None)
+        if view is None:
+            seen.append(f"the node does not know {resource}; {there_are([each.name for each in snapshot.resources])}")
+        else:
+            seen.append(f"{view.healthy} healthy and {view.unhealthy} unhealthy devices, endpoint {view.endpoint}")
+    return "; ".join(seen)
 
 
 def _plugin(view: Any) -> dict[str, Any]:

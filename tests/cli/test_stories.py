@@ -110,6 +110,16 @@ def test_nothing_is_recorded_of_what_cannot_be_played(file: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
+def test_where_nothing_can_be_written_nothing_is_played(file: Path) -> None:
+    """The story would go wrong if it were."""
+    file.write_text(json.dumps(story("s", {"do": "unlink", "name": "nothing"})), encoding="utf-8")
+    target = file.parent / "none" / "other.json"
+    for words in (("record", file, "--output", target), ("check", file, "--junit", target)):
+        done = ks("scenario", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"error: cannot write {target}: {target.parent} is no directory that you may write to\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_check_can_be_interrupted(file: Path, number: signal.Signals) -> None:
     """Exit code 130; the folders of its nodes are gone."""

@@ -140,3 +140,16 @@ def test_a_race_is_not_recorded() -> None:
     away = [{"do": do, "plugin": "mine"} for do in ("register", "kill", "start")]
     with pytest.raises(NotRecorded, match=r"slow, step 5 \(admit\) told .*true.* at first and .*false.* played again"):
         asyncio.run(record(slow(*away, {"do": "admit", "pod": POD}), "f"))
+
+
+def test_a_wait_that_fails_says_what_is_there() -> None:
+    """How many devices, and what became of the pod."""
+    device = {"do": "wait", "resource": "example.com/dev", "healthy": 4, "within": 0}
+    pod = {"do": "wait", "pod": "one", "within": 0}
+    (outcome,) = checked(story("s", device, {"do": "register", "plugin": "p"}, device, pod), to_the_end=True)
+    assert outcome.played is not None
+    assert [wrong.failure for wrong in outcome.played.all_wrong] == [
+        "there was no example.com/dev with 4 healthy devices within 0 s: the node does not know example.com/dev; there are: none",
+        "there was no example.com/dev with 4 healthy devices within 0 s: 2 healthy and 0 unhealthy devices, endpoint live",
+        "there was no pod one in phase Running within 0 s: there is no such pod",
+    ]

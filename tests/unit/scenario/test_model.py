@@ -11,6 +11,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, NumaNode
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.scenario.model import NO_EXPECTATION, NodeSpec, read_stories, story_from_mapping
+from kubelet_sim.scenario.verbs import VERBS
 
 PLUGIN = {"resource": "example.com/dev", "socket": "p.sock"}
 POD = {
@@ -89,11 +90,12 @@ def test_two_stories_of_one_name() -> None:
 @pytest.mark.parametrize(
     "step, words",
     [
-        ({"do": "fly"}, "step 1 (fly): do: there is no step 'fly'; docs/reference/scenario.md has them all"),
+        ({"do": "fly"}, "step 1 (fly): do: there is no step 'fly'; there are: serve, "),
+        ({"do": "fly"}, ", container-spec, "),
         ({"do": "in-us"}, "do: there is no step 'in-us'; did you mean in-use?"),
         ({"do": "wait", "within": 5}, "there is nothing to wait for"),
         ({"do": "trace", "kind": "rumour"}, "kind: expected one of fact"),
-        ({"do": "trace", "rule": "XX-1"}, "rule: there is no rule 'XX-1'"),
+        ({"do": "trace", "rule": "XX-1"}, "rule: there is no rule 'XX-1'; rules are called as in DM-90"),
         ({"do": "undo", "fault": "cut-stream"}, "no step before injects a fault 'cut-stream'; there are: none"),
         (
             {"do": "in-use", "expect": {"a": {"contains": {"b": {"between": [1]}}}}},
@@ -237,3 +239,32 @@ def test_a_rule_that_there_is_not_is_refused() -> None:
     nobody_wrote = f"DM-{10**4}"
     with pytest.raises(UsageError, match=f"there is no rule '{nobody_wrote}'"):
         story_from_mapping({"name": "s", "rules": ["DM-1", nobody_wrote], "steps": []})
+
+
+@pytest.mark.parametrize(
+    "step, instead",
+    [
+        ({"do": "container", "pod": "a", "container": "c"}, "container-spec"),
+        ({"do": "remove", "pod": "a"}, "delete-pod"),
+        ({"do": "remove-if-active", "pod": "a"}, "delete-pod"),
+        ({"do": "finish", "pod": "a"}, "exit"),
+    ],
+)
+def test_a_step_that_such_a_node_does_not_have(step: dict[str, Any], instead: str) -> None:
+    """The one that it has is named."""
+    said = error_of(story(node={"runs_containers": True}, steps=[step]))
+    assert "the node runs containers itself (runs_containers: true); " in said
+    assert f"; {instead} " in said
+    assert {VERBS[verb].nodes for verb in VERBS if VERBS[verb].instead} == {"simple"}
+    assert all(verb.instead for verb in VERBS.values() if verb.nodes == "simple")
+
+
+@pytest.mark.parametrize("verb", ["register", "serve"])
+def test_a_command_that_never_is_ready(verb: str) -> None:
+    """Said when it is read, not after all that is played before; a step that does not wait needs nothing."""
+    plugins = {"p": {"command": ["./p"]}}
+    assert "p does not say when it is ready; give it ready: {registered: RESOURCE}" in error_of(
+        story(plugins=plugins, steps=[{"do": verb, "plugin": "p"}])
+    )
+    for step in ({"do": "register", "plugin": "p", "nowait": True}, {"do": "start", "plugin": "p"}):
+        assert story_from_mapping(story(plugins=plugins, steps=[step])).steps

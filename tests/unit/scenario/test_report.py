@@ -47,3 +47,16 @@ def test_foreign_text_is_escaped() -> None:
     assert "\x1b" not in text
     assert "\r" not in text
     assert len(text.splitlines()) == 5
+
+
+def test_what_is_said_again_and_again_is_told_once() -> None:
+    """With how often, and the last of it; what differs stays. The time of a clock that stood still stands in the title."""
+    texts = ["one", "two", "one", "three", "two", "one"]
+    records = tuple(Record(number, 0.0, "fact", "p", text) for number, text in enumerate(texts, 1))
+    wrong = PlayedStep(Step(1, "wait"), None, records, failure="there was none")
+    assert wrong_step_text(played(wrong)).splitlines()[2:] == [
+        "journal since the step before, all at 0.0 s of the node's clock:",
+        "  1 fact p: one (and 2 more of the same, the last is 6)",
+        "  2 fact p: two (and 1 more of the same, the last is 5)",
+        "  4 fact p: three",
+    ]

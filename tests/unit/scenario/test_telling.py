@@ -77,3 +77,12 @@ def test_the_release_of_the_node_is_told() -> None:
     assert told(node={"version": "1.28", "gates": {"SidecarContainers": True}})[1] == (
         '  A fresh node with one NUMA node, kubelet 1.28 with {"SidecarContainers": true}.'
     )
+
+
+def test_what_is_waited_for_is_told_whole() -> None:
+    """How many devices, too."""
+    waits = {"do": "wait", "resource": "example.com/dev"}
+    assert told({**waits, "healthy": 4}, waits)[-2:] == [
+        "    1. Time passes until example.com/dev has a plugin and 4 healthy devices.",
+        "    2. Time passes until example.com/dev has a plugin and a healthy device.",
+    ]
