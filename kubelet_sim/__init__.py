@@ -7,8 +7,8 @@ nor grpc: a name brings its room along when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes longer to load than all that is here
 if TYPE_CHECKING:
     from kubelet_sim.container import container_config, cri, explain, oci
     from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings

@@ -31,7 +31,7 @@ Made by `tools/generate_cli_page.py` from the commands themselves; `--help` of e
 | 1 | findings: what was waited for did not come, a story failed |
 | 2 | misuse: arguments, a manifest, a story, a root directory that cannot be used, a pod that is not there |
 | 3 | could not run: no node at the root, a socket or a namespace that cannot be had |
-| 130 | Ctrl-C, or another signal that ends a command which has to clean up |
+| 130 | Ctrl-C, SIGTERM or the end of the terminal, for a command that does not serve until then |
 | 141 | nobody read the output to its end: `… \\| head -1` |
 
 `exec` ends with the exit code of the plugin. Errors are one line on stderr, `error: …`.

@@ -136,7 +136,7 @@ def _ids(text: str | None) -> list[str]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    from kubelet_sim.cli.pods import read_text
+    from kubelet_sim.cli.reading import read_text
     from kubelet_sim.errors import UsageError
 
     where = "--json" if not text.startswith("@") and text != "-" else text.removeprefix("@")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kubelet_sim.cli.options import debug, output_option
+from kubelet_sim.cli.reading import standard_input
 
 if TYPE_CHECKING:
     from kubelet_sim.core.checkpoint_diagnosis import Diagnosis
@@ -97,7 +97,7 @@ def _read(file: str) -> tuple[str, bytes]:
     from kubelet_sim.node.checkpoint_file import MOST_BYTES, read_for_people, within_bounds
 
     if file == "-":
-        return "standard input", within_bounds("standard input", sys.stdin.buffer.read(MOST_BYTES + 1))
+        return "standard input", within_bounds("standard input", standard_input(MOST_BYTES + 1))
     return file, read_for_people(Path(file))
 
 

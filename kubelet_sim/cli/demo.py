@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kubelet_sim.cli.group import EXIT_INTERRUPTED
+from kubelet_sim.cli.entry import EXIT_INTERRUPTED
 from kubelet_sim.cli.options import debug
 from kubelet_sim.cli.recording import transcript_option
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.group import EXIT_FINDINGS, EXIT_INTERRUPTED
+from kubelet_sim.cli.entry import EXIT_INTERRUPTED
+from kubelet_sim.cli.group import EXIT_FINDINGS
 from kubelet_sim.cli.options import debug, to_seconds
 from kubelet_sim.cli.text import escape_terminal
 

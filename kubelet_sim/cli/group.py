@@ -12,10 +12,11 @@ from typing import Any
 
 import click
 
+from kubelet_sim.cli.entry import EXIT_INTERRUPTED
 from kubelet_sim.cli.text import escape_terminal
 from kubelet_sim.errors import KubeletSimError, UsageError
 
-EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 3, 130, 141
+EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_UNREAD = 1, 2, 3, 141
 _WRITING_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DEBUG = "kubelet_sim.debug"
 """The key of the context's `meta` under which it says whether tracebacks are wanted."""

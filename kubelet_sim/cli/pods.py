@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,8 @@ from kubelet_sim.cli.options import (
     to_seconds,
     where_text,
 )
-from kubelet_sim.cli.text import NO_UTF8, escape_terminal
+from kubelet_sim.cli.reading import read_text
+from kubelet_sim.cli.text import escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Deletion
@@ -75,21 +75,6 @@ def _pods_of(files: tuple[str, ...]) -> list[Pod]:
     if files and not pods:
         raise UsageError(f"there is no pod in {', '.join(files)}")
     return pods
-
-
-def read_text(file: str) -> str:
-    """The text of a file, or of standard input for `-`. Raises `UsageError`."""
-    from kubelet_sim.errors import UsageError
-
-    name = "standard input" if file == "-" else file
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        where = f"byte {error.start} is {error.object[error.start]:#04x}"
-        raise UsageError(f"cannot read {name}: {NO_UTF8}: {where}") from error
 
 
 def deletion_options(command: F) -> F:

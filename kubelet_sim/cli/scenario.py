@@ -188,7 +188,7 @@ def record(
     \b
     Example: kubelet-sim scenario record stories.yaml
     """  # noqa: D301
-    from kubelet_sim.cli.pods import read_text
+    from kubelet_sim.cli.reading import read_text
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario import recorder
 
@@ -215,7 +215,7 @@ def record(
 
 def _stories(files: Sequence[str], *, allows_outside: bool = False) -> list[Story]:
     """All stories of all files. Raises `UsageError` if one cannot be read, or there is none at all."""
-    from kubelet_sim.cli.pods import read_text
+    from kubelet_sim.cli.reading import read_text
     from kubelet_sim.errors import UsageError
     from kubelet_sim.scenario.model import read_stories
 

@@ -81,7 +81,7 @@ def plugin(  # noqa: PLR0913 - options
               kubelet-sim plugin --script my-plugin.yaml
     """  # noqa: D301
     from kubelet_sim.cli.lines import LineWriter, standard_output
-    from kubelet_sim.cli.pods import read_text
+    from kubelet_sim.cli.reading import read_text
     from kubelet_sim.errors import UsageError
     from kubelet_sim.manifests.documents import read_documents
     from kubelet_sim.node.layout import RootLayout

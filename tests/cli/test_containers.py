@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import RESOURCE, data, ks, ok, plugin, started
+from tests.cli.running import PROGRAM, RESOURCE, data, ks, ok, plugin, started, stop, until
 from tests.unit.container.cri_messages import read
 from tests.unit.container.parts import check_oci
 
@@ -122,6 +123,34 @@ def test_a_container_is_really_started(running_root: Path) -> None:
         assert all(each["there"] for each in seen["compared"])
         failed = ks("exec-check", "p", "main", "--", "false", root=running_root)
         assert (failed.returncode, failed.stderr) == (1, "error: the command ended with 1\n")
+
+
+@pytest.mark.runtime
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_container_ends_with_the_command(running_root: Path, short_root: Path, number: signal.Signals) -> None:
+    """Whichever signal ends it: neither the container nor its folder stay, and the exit code is that of Ctrl-C."""
+    with plugin(running_root):
+        _with_pod(running_root)
+        temporary = short_root / "t"
+        temporary.mkdir()
+        check = (*PROGRAM, "exec-check", "p", "main", "--root", str(running_root), "--", "sleep", "557")
+        with started("env", f"TMPDIR={temporary}", *check) as process:
+            until(lambda: process.poll() is not None or any(temporary.glob("ks-bundle-*/bundle/probe/report/done")))
+            if process.poll() == 3:
+                pytest.skip("this machine cannot start containers")
+            held = [each for each in Path("/proc").glob("[0-9]*") if str(temporary) in _words(each)]
+            assert held
+            assert stop(process, number) == 130
+            assert not list(temporary.iterdir())
+            until(lambda: not any(str(temporary) in _words(each) for each in held))
+
+
+def _words(process: Path) -> str:
+    """The command line of a process, empty if it has ended."""
+    try:
+        return (process / "cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def test_no_runtime(running_root: Path) -> None:

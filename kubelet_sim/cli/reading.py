@@ -1,0 +1,35 @@
+"""What commands are given to read: files, and standard input for `-`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kubelet_sim.cli.text import NO_UTF8
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`. Raises `UsageError`."""
+    from kubelet_sim.errors import UsageError
+
+    name = "standard input" if file == "-" else file
+    try:
+        data = standard_input() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start} is {error.object[error.start]:#04x}"
+        raise UsageError(f"cannot read {name}: {NO_UTF8}: {where}") from error
+
+
+def standard_input(most: int = -1) -> bytes:
+    """What comes in, to its end or so many bytes of it. Raises `UsageError` if it is closed or cannot be read."""
+    from kubelet_sim.errors import UsageError
+
+    if sys.stdin is None:  # the caller closed it
+        raise UsageError("standard input is closed")
+    try:
+        return sys.stdin.buffer.read(most)
+    except OSError as error:
+        raise UsageError(f"cannot read standard input: {error.strerror or error}") from error
