@@ -7,7 +7,6 @@ text whole, by the escapes of the format.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 Row = Sequence[str]
 _UNBOUNDED = 1_000_000
-"""Columns of a file: nothing is cut or wrapped there."""
+"""Columns for a table: nothing is cut or wrapped in it."""
 COLOURS = {
     "yes": "green",
     "Running": "green",
@@ -106,17 +105,16 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
 
 
 def table_text(header: Row, rows: Sequence[Row]) -> str:
-    """Columns side by side. As wide as the terminal, where long texts are folded; as wide as they are anywhere else."""
+    """Columns side by side, as wide as they are, on a terminal too: a name that is in two pieces cannot be copied."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    is_terminal = sys.stdout.isatty()
-    # `width` is set for files only: rich would ask the environment, and cut.
-    console = Console(width=None if is_terminal else _UNBOUNDED, markup=False, emoji=False, highlight=False)
+    # Without both, rich would ask terminal and environment, and cut.
+    console = Console(width=_UNBOUNDED, height=_UNBOUNDED, markup=False, emoji=False, highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), collapse_padding=True)
     for title in header:
-        table.add_column(Text(title, style="bold"), overflow="fold", no_wrap=not is_terminal)
+        table.add_column(Text(title, style="bold"), no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell := escape_terminal(each), style=COLOURS.get(cell, "")) for each in row))
     with console.capture() as captured:

@@ -20,7 +20,7 @@ READERS = (
     ["checkpoint", "verify", "-"],
     ["call", "x.sock", "Allocate", "--json", "@-"],
     ["call", "x.sock", "Allocate", "--json", "-"],
-    ["scenario", "run", "-"],
+    ["scenario", "check", "-"],
 )
 
 

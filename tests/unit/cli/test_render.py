@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 import yaml
@@ -56,6 +57,18 @@ def test_a_table_escapes_and_does_not_cut() -> None:
     assert [line.split()[0] for line in lines] == ["A", NASTY_SHOWN, "[bold]b"]
     assert lines[1].endswith(long)
     assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_table_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names and titles stay in one piece, and each row is one line: the terminal may fold it, whoever copies has it whole."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("COLUMNS", "40"), ("TERM", "dumb"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    names = [f"example.com/a-resource-with-a-long-name-{n}" for n in range(3)]
+    lines = table_text(["RESOURCE", "GRACE PERIOD", "MESSAGE"], [names, ["a", "b", "the words of " * 9]]).splitlines()
+    assert len(lines) == 3
+    assert "GRACE PERIOD" in lines[0]
+    assert lines[1].split() == names
 
 
 def test_a_spec_for_eyes() -> None:
