@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.options import debug, to_seconds
+from kubelet_sim.cli.options import debug, duration_text, to_seconds
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.calling import Method
@@ -39,7 +39,9 @@ _OF = {
 @click.option("--pod", metavar="[NAMESPACE/]NAME", help="For Get: the pod.")
 @click.option("--json", "text", metavar="REQUEST", help="The whole request as JSON, or @FILE, or - for standard input.")
 @click.option(
-    "--watch", is_flag=True, help="For ListAndWatch: go on after the first list, one line each, until it ends."
+    "--watch",
+    is_flag=True,
+    help="For ListAndWatch: go on after the first list, one line each, until it ends or the time is over.",
 )
 @click.option(
     "--timeout",
@@ -93,7 +95,9 @@ def call(
         click.echo(json.dumps(calling.to_json(called.request, data), indent=2))
         return
     limit_s = called.patience_s if timeout is None else timeout or None
-    run_interruptible(_call(socket, called, data, limit_s, watches=watch))
+    is_over = run_interruptible(_call(socket, called, data, limit_s, watches=watch))
+    if is_over and timeout is None:
+        click.echo(f"note: the {duration_text(called.patience_s)} of a call are over: see --timeout", err=True)
 
 
 def request_of(method: Method, text: str | None, given: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +154,8 @@ def _read(text: str) -> dict[str, Any]:
     return value
 
 
-async def _call(socket: Path, method: Method, request: bytes, timeout_s: float | None, *, watches: bool) -> None:
+async def _call(socket: Path, method: Method, request: bytes, timeout_s: float | None, *, watches: bool) -> bool:
+    """Show what comes. Whether it was watched until its time was over, which is an end as good as another."""
     import contextlib
 
     from kubelet_sim.cli.group import Finding
@@ -158,15 +163,20 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
     from kubelet_sim.wire.calling import Calls
 
     async with Calls(socket, timeout_s) as calls, contextlib.aclosing(calls.call(method, request)) as answers:
+        has_come = False
         try:
             async for answer in answers:
+                has_come = True
                 click.echo(json.dumps(answer, indent=None if watches else 2))
                 if not watches:
-                    return
+                    return False
         except RpcFailed as failure:
+            if watches and has_come and failure.code == "DeadlineExceeded":
+                return True
             raise Finding(f"{method.name}: {failure}") from failure
     if not watches:
         raise Finding(f"{method.name}: the stream ended before the first message")
+    return False
 
 
 async def _probe(socket: Path, timeout_s: float | None) -> None:

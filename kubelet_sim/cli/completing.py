@@ -15,6 +15,8 @@ import click
 from kubelet_sim.cli.options import ROOT_VARIABLE, root_path, split_name
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from kubelet_sim.model.views import NodeSnapshot
 
 _PATIENCE_S = 0.5
@@ -48,6 +50,15 @@ def container_names(ctx: click.Context, _parameter: click.Parameter, incomplete:
     wanted = split_name(pod, ctx.params.get("namespace") or "default")
     found = (view.containers for view in snapshot.pods if (view.namespace, view.name) == wanted)
     return _fitting([each.name for containers in found for each in containers], incomplete)
+
+
+def container_or_directory(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the containers of the POD before; a directory where there is none to name any more."""
+    from click.shell_completion import CompletionItem
+
+    names = [] if ctx.params.get("container") else container_names(ctx, parameter, incomplete)
+    found = [CompletionItem(name) for name in names]
+    return found or [CompletionItem(incomplete, type="dir")]
 
 
 def conditions(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

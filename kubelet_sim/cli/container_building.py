@@ -34,8 +34,8 @@ def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str
     return {name for name in names if isinstance(name, str)}
 
 
-def config_for(pod: str, container: str, namespace: str, root: Path | None) -> Build:
-    """What builds the container of a running node, for a kubelet root that may be given."""
+def config_for(pod: str, container: str | None, namespace: str, root: Path | None) -> Build:
+    """What builds the container of a running node, the only one if none is named, for a kubelet root that may be given."""
     namespace, name = split_name(pod, namespace)
     with connected(root) as node:
         share = node.container_spec(name, container, namespace)

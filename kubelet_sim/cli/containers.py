@@ -10,17 +10,40 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kubelet_sim.cli.completing import container_names, pod_names
+from kubelet_sim.cli.completing import container_names, container_or_directory, pod_names
 from kubelet_sim.cli.container_building import builder, config_for, own_variables, registry_of
 from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name, to_seconds
 from kubelet_sim.cli.text import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig
+    from kubelet_sim.container.seen import Compared
+    from kubelet_sim.node.oci_runtime import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LAST_LINES = 3
+
+
+class _CommandBehind(click.Command):
+    """What stands behind the first `--` belongs to COMMAND, and never is the CONTAINER that may be left out before."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments before it as click does, and the words behind it as they are."""
+        before = args
+        behind: tuple[str, ...] = ()
+        if "--" in args:
+            at = args.index("--")
+            before, behind = args[:at], tuple(args[at + 1 :])
+        rest = super().parse_args(ctx, before)
+        ctx.params["command"] = (*(ctx.params.get("command") or ()), *behind)
+        return rest
+
+
+def _one_at_most(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    if len(values) > 1:
+        raise click.UsageError(f"there are too many containers, {', '.join(values)}: expected one at most")
+    return values[0] if values else None
 
 
 def _cdi_option(command: F) -> F:
@@ -142,7 +165,9 @@ def _show_explanation(
 
 @click.command()
 @click.argument("pod", shell_complete=pod_names)
-@click.argument("container", shell_complete=container_names)
+@click.argument(
+    "container", nargs=-1, metavar="[CONTAINER]", callback=_one_at_most, shell_complete=container_or_directory
+)
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @namespace_option
 @_cdi_option
@@ -155,7 +180,7 @@ def _show_explanation(
 def bundle(
     *,
     pod: str,
-    container: str,
+    container: str | None,
     directory: Path,
     namespace: str,
     cdi_directories: tuple[str, ...],
@@ -164,7 +189,7 @@ def bundle(
 ) -> None:
     """Write an OCI bundle of a container, ready for `crun run` or `runc run`.
 
-    DIRECTORY is new or empty. What the kubelet would have made (volumes, /etc/hosts) is made in it. Exit code 1 for a
+    CONTAINER may be left out for a pod with one container. DIRECTORY is new or empty. What the kubelet would have made (volumes, /etc/hosts) is made in it. Exit code 1 for a
     container that a runtime would refuse.
 
     \b
@@ -188,10 +213,10 @@ def bundle(
     click.echo(escape_terminal(f"bundle written: {place}"))
 
 
-@click.command("exec-check")
+@click.command("exec-check", cls=_CommandBehind)
 @click.argument("pod", shell_complete=pod_names)
-@click.argument("container", shell_complete=container_names)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("container", required=False, shell_complete=container_names)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @namespace_option
 @output_option("table", "json", "yaml")
 @_cdi_option
@@ -208,7 +233,7 @@ def bundle(
 def exec_check(  # noqa: PLR0913 - one for each option
     *,
     pod: str,
-    container: str,
+    container: str | None,
     command: tuple[str, ...],
     namespace: str,
     output: str,
@@ -220,7 +245,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Really start a container with what it was granted, and report what it sees from inside: env, devices, mounts.
 
-    COMMAND runs in the container afterwards, in place of the pod's own. It needs crun or runc and a static busybox, and
+    CONTAINER may be left out for a pod with one container. COMMAND runs in it afterwards, in place of the pod's own. It needs crun or runc and a static busybox, and
     works without root where user namespaces do. Exit code 1 if the container does not start, lacks something that it was
     granted, or the command fails; 3 if this machine cannot start containers at all.
 
@@ -261,8 +286,17 @@ def exec_check(  # noqa: PLR0913 - one for each option
         click.echo(seen_text(outcome, found, written.notes))
     else:
         click.echo(machine_text(seen_document(outcome, found, written.notes), output))
+    judge(outcome, found, timeout)
+
+
+def judge(outcome: Outcome, found: Sequence[Compared], timeout_s: float) -> None:
+    """Raises `Finding` if something is missing in the container, or its command did not end well."""
+    from kubelet_sim.cli.group import Finding
+
     if wrong := [each for each in found if not each.is_as_wanted]:
         raise Finding(f"{len(wrong)} of {len(found)} things are not in the container as they were granted")
+    if outcome.is_timed_out:
+        raise Finding(f"the command did not end within {timeout_s:g} s, and was ended")
     if outcome.exit_code:
         raise Finding(f"the command ended with {outcome.exit_code}")
 

@@ -82,8 +82,19 @@ def list_(output: str, root: Path | None) -> None:
         click.echo(line)
 
 
+class _FaultId(click.IntRange):
+    name = "id"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Fails for a word that is none."""
+        try:
+            return int(super().convert(value, parameter, ctx))
+        except click.BadParameter:
+            self.fail(f"{value!r} is no id of a fault: ids are numbers from 1 on, see fault list", parameter, ctx)
+
+
 @fault.command()
-@click.argument("numbers", nargs=-1, type=click.IntRange(1), metavar="ID...", shell_complete=fault_ids)
+@click.argument("numbers", nargs=-1, type=_FaultId(1), metavar="ID...", shell_complete=fault_ids)
 @click.option("--all", "all_of_them", is_flag=True, help="All that are active.")
 @common
 def undo(numbers: tuple[int, ...], all_of_them: bool, root: Path | None) -> None:  # noqa: FBT001 - an option

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -81,9 +81,13 @@ def _is_of_output(error: Exception) -> bool:
 
 def give_up_output() -> None:
     """Let what is left for stdout go nowhere: Python would try to write it when it ends, and complain in many lines."""
+    _give_up(sys.stdout)
+
+
+def _give_up(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
+        os.dup2(descriptor, stream.fileno())
         os.close(descriptor)
 
 
@@ -98,8 +102,11 @@ def exit_code(error: Exception) -> int:
 
 
 def complain(text: str) -> None:
-    """Write one line to stderr."""
-    click.echo(f"error: {escape_terminal(text)}", err=True)
+    """Write one line to stderr. Where it cannot be written, the exit code has to say it alone."""
+    try:
+        click.echo(f"error: {escape_terminal(text)}", err=True)
+    except OSError:
+        _give_up(sys.stderr)
 
 
 def _one_line(error: click.ClickException) -> str:

@@ -10,14 +10,24 @@ from kubelet_sim.cli.text import NO_UTF8
 
 def read_text(file: str) -> str:
     """The text of a file, or of standard input for `-`. Raises `UsageError`."""
+    return _decoded(standard_input(), "standard input") if file == "-" else read_file(Path(file))
+
+
+def read_file(path: Path) -> str:
+    """The text of a file, whatever its name. Raises `UsageError`."""
     from kubelet_sim.errors import UsageError
 
-    name = "standard input" if file == "-" else file
     try:
-        data = standard_input() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
+        return _decoded(path.read_bytes(), str(path))
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _decoded(data: bytes, name: str) -> str:
+    from kubelet_sim.errors import UsageError
+
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = f"byte {error.start} is {error.object[error.start]:#04x}"
         raise UsageError(f"cannot read {name}: {NO_UTF8}: {where}") from error

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -79,6 +81,15 @@ class Response:
 NOT_FOUND = Response(b"404 page not found\n", 404)
 
 
+def _problem(error: OSError) -> str:
+    """The system's own words, which asyncio wraps into some of its own, and what can be done."""
+    if error.errno == errno.EADDRINUSE:
+        return "address already in use (take another port, or 0 for any that is free)"
+    if error.errno is None or error.errno not in errno.errorcode:  # as for a host's name that nobody knows
+        return (error.strerror or str(error)).lower()
+    return os.strerror(error.errno).lower()
+
+
 class HttpEndpoint:
     """Listens between `start` and `stop`; fits `kubelet_sim.node.kubelet.Part`.
 
@@ -105,8 +116,7 @@ class HttpEndpoint:
                 self._connected, self._address.host, self._address.port, limit=LONGEST_REQUEST
             )
         except OSError as error:
-            problem = (error.strerror or str(error)).lower()
-            raise TransportError(f"listen tcp {self._address}: bind: {problem}") from error
+            raise TransportError(f"listen tcp {self._address}: bind: {_problem(error)}") from error
         self._address = HttpAddress(self._address.host, self._server.sockets[0].getsockname()[1])
 
     async def stop(self, *, leave_socket: bool = False) -> None:

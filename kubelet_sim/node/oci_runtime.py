@@ -56,6 +56,8 @@ class Outcome:
     """What the command wrote, both streams."""
     seen: Seen | None
     """`None`: the container did not start."""
+    is_timed_out: bool = False
+    """It took too long, and was ended for that."""
 
 
 def runtimes_here(wanted: str | None = None) -> tuple[str, ...]:
@@ -134,18 +136,19 @@ def _run(runtime: str, bundle: Bundle, timeout_s: float) -> Outcome:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
+        is_timed_out = False
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            code = _TIMED_OUT
+            code, is_timed_out = _TIMED_OUT, True
         finally:
             _clean_up(base, name, process)
         output.seek(0)
         text = output.read().decode("utf-8", "backslashreplace")
     seen = _seen(report)
-    if seen is None and code == _TIMED_OUT:
+    if seen is None and is_timed_out:
         text = f"{text.rstrip()}\nit did not start the container within {timeout_s:g} s".lstrip()
-    return Outcome(runtime, code, text, seen)
+    return Outcome(runtime, code, text, seen, is_timed_out)
 
 
 def _clean_up(base: list[str], name: str, process: subprocess.Popen[bytes]) -> None:

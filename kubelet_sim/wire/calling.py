@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Mapping
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -122,7 +123,26 @@ def to_request(method: Method, value: Mapping[str, Any]) -> bytes:
     try:
         return json_format.ParseDict(dict(value), method.request()).SerializeToString()
     except (json_format.ParseError, TypeError, ValueError) as error:
-        raise UsageError(f"no request for {method.name}: {error}") from error
+        raise UsageError(f"no request for {method.name}: {_told(error, method)}") from error
+
+
+def _told(error: Exception, method: Method) -> str:
+    """The words of the library on one line, with the fields that there are as the protos name them."""
+
+    def listed(found: re.Match[str]) -> str:
+        return f"; there are: {', '.join(names.get(each, each) for each in re.findall(r'[A-Za-z_]+', found[1]))}"
+
+    names = dict(_field_names(method.request.DESCRIPTOR))
+    text = " ".join(str(error).split())
+    return re.sub(r'\.? Available Fields\(except extensions\): "\[([^"]*)\]"', listed, text)
+
+
+def _field_names(message: Any) -> Iterator[tuple[str, str]]:
+    """The name in JSON and in the proto of each field of a message and of what is in it."""
+    for each in message.fields:
+        yield each.json_name, each.name
+        if each.message_type is not None:
+            yield from _field_names(each.message_type)
 
 
 def to_json(message_type: type[Message], data: bytes) -> dict[str, Any]:

@@ -80,6 +80,9 @@ def test_a_bundle(running_root: Path, short_root: Path) -> None:
         assert (place / "rootfs").is_dir()
         full = ks("bundle", "p", "main", place, root=running_root)
         assert (full.returncode, "is not empty" in full.stderr) == (2, True)
+        alone = short_root / "alone"
+        assert "bundle written" in ok("bundle", "p", alone, root=running_root)
+        check_oci(json.loads((alone / "config.json").read_text()))
         nobody = ks("bundle", "p", "other", short_root / "next", root=running_root)
         assert (nobody.returncode, nobody.stderr.count("\n")) == (2, 1)
 
@@ -121,7 +124,7 @@ def test_a_container_is_really_started(running_root: Path) -> None:
         assert f"got {granted}" in seen["output"]
         assert seen["env"]["NVIDIA_VISIBLE_DEVICES"] == granted
         assert all(each["there"] for each in seen["compared"])
-        failed = ks("exec-check", "p", "main", "--", "false", root=running_root)
+        failed = ks("exec-check", "p", "--", "false", root=running_root)
         assert (failed.returncode, failed.stderr) == (1, "error: the command ended with 1\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubelet_sim.cli.main import cli
+from kubelet_sim.errors import RpcFailed
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.sync import SyncNode
@@ -63,6 +64,30 @@ def test_each_method_of_a_plugin_can_be_called(node: SyncNode) -> None:
     assert len(answer("Allocate", "--ids", "a,b")["container_responses"]) == 1
     assert answer("PreStartContainer", "--ids", "a") == {}
     assert "container_responses" in answer("GetPreferredAllocation", "--available", "a,b", "--size", 1)
+
+
+@pytest.mark.parametrize(
+    "lists, options, code, text",
+    [
+        (2, ("--timeout", "3s"), 0, ""),
+        (1, (), 0, "note: the 5s of a call are over: see --timeout\n"),
+        (0, ("--timeout", "3s"), 1, "error: ListAndWatch: rpc error: code = DeadlineExceeded desc = late\n"),
+    ],
+)
+def test_what_is_watched_until_the_time_is_over(
+    node: SyncNode, monkeypatch: pytest.MonkeyPatch, lists: int, options: tuple[str, ...], code: int, text: str
+) -> None:
+    """That is no failure, if a list has come; a time that nobody asked for is told. Rules: DM-11"""
+
+    async def lists_until_the_end(*_: object) -> AsyncGenerator[dict[str, Any], None]:
+        for number in range(lists):
+            yield {"devices": number}
+        raise RpcFailed("DeadlineExceeded", "late")
+
+    monkeypatch.setattr(calling.Calls, "call", lists_until_the_end)
+    done = call(plugin_socket(node), "ListAndWatch", "--watch", *options)
+    shown = "".join(f'{{"devices": {number}}}\n' for number in range(lists))
+    assert (done.exit_code, done.output) == (code, shown + text)
 
 
 def test_a_socket_says_what_it_answers(node: SyncNode) -> None:
@@ -130,6 +155,11 @@ def test_pod_resources_by_hand(node: SyncNode) -> None:
         (("Allocate", "--json", "["), "no JSON"),
         (("Allocate", "--json", "[]"), "one JSON object"),
         (("Allocate", "--json", '{"colour": 1}'), "no request for Allocate"),
+        (("Allocate", "--json", '{"colour": 1}'), '"AllocateRequest"; there are: container_requests\n'),
+        (
+            ("GetPreferredAllocation", "--json", '{"container_requests": [{"colour": 1}]}'),
+            "there are: available_deviceIDs, must_include_deviceIDs, allocation_size",
+        ),
         (("Allocate", "--json", "{}", "--ids", "a"), "both say"),
         (("Allocate", "--watch"), "--watch is for ListAndWatch"),
         (("--ids", "a"), "which method is meant"),
@@ -138,7 +168,7 @@ def test_pod_resources_by_hand(node: SyncNode) -> None:
 def test_what_cannot_be_asked_is_a_misuse(arguments: tuple[str, ...], text: str) -> None:
     """Nobody is called: exit code 2, and one line that says what was expected."""
     done = call("nowhere.sock", *arguments)
-    assert done.exit_code == 2
+    assert (done.exit_code, done.output.count("\n"), "\\n" in done.output) == (2, 1, False)
     assert text in done.output
 
 

@@ -52,6 +52,14 @@ def test_names_are_completed() -> None:
     assert "list" not in found
 
 
+@pytest.mark.parametrize("word", ["abc", "0"])
+def test_what_is_no_id_is_told(word: str) -> None:
+    """With what an id is, and where they are."""
+    shown = CliRunner().invoke(cli, ["fault", "undo", word]).output
+    assert f"{word!r} is no id of a fault" in shown
+    assert "fault list" in shown
+
+
 @pytest.mark.parametrize("arguments", [["undo"], ["undo", "1", "--all"], ["undo", "0"], ["no-such-fault"]])
 def test_misuse_needs_no_node(arguments: list[str]) -> None:
     """The exit code says whose mistake it is."""

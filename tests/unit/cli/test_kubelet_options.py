@@ -8,6 +8,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from kubelet_sim.cli.kubelet_options import Kubelet, KubeletChoices, chosen, kubelet_options
+from kubelet_sim.cli.main import cli
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.profiles import Cdi, HealthNotices, profile_of
@@ -90,3 +91,12 @@ def test_a_gate_of_the_file_that_the_release_does_not_have_is_refused(tmp_path: 
     file.write_text(f"{HEAD}featureGates: {{ResourceHealthStatus: true}}\n")
     with pytest.raises(UsageError, match=r"unrecognized feature gate: ResourceHealthStatus \(kubelet 1\.30 does not"):
         choose("--config", str(file), node=evolve(OF_1_31, profile=profile_of("1.30")))
+
+
+@pytest.mark.parametrize("option", ["--config", "--numa-distances"])
+def test_a_file_that_is_no_text(option: str, tmp_path: Path) -> None:
+    """It is told as for a manifest, with the place."""
+    file = tmp_path / "f"
+    file.write_bytes(b"a: \xff")
+    done = CliRunner().invoke(cli, ["run", "--root", str(tmp_path / "r"), option, str(file)])
+    assert (done.exit_code, done.output) == (2, f"error: cannot read {file}: it is no UTF-8 text: byte 3 is 0xff\n")

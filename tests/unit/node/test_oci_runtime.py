@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,6 +66,29 @@ def test_what_the_container_saw(path: Path, bundle: Bundle) -> None:
     assert [each.path for each in outcome.seen.mounts] == ["/etc/hosts"]
     config = (bundle.path / "config.json").read_text()
     assert '"/.kubelet-sim/probe.sh",\n      "cmd"' in config
+
+
+def test_a_command_that_takes_too_long(path: Path, bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, and that is another thing than a command's own exit code of 124."""
+    program(path, "crun", REPORTS)
+    waits = subprocess.Popen.wait
+
+    def wait(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        code = waits(process, 60)
+        if timeout == 77:  # the time is over as soon as all was seen
+            raise subprocess.TimeoutExpired("crun", timeout)
+        return code
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait)
+    late = run_probed(bundle, ["cmd"], None, 77)
+    assert (late.exit_code, late.is_timed_out, late.seen is not None) == (124, True, True)
+
+
+def test_a_command_that_ends_as_if_it_took_too_long(path: Path, bundle: Bundle) -> None:
+    """`timeout` in the container has the same code."""
+    program(path, "crun", f"{REPORTS}\nsys.exit(124)")
+    outcome = run_probed(bundle, ["cmd"], None, 60)
+    assert (outcome.exit_code, outcome.is_timed_out) == (124, False)
 
 
 def test_the_next_runtime_is_tried(path: Path, bundle: Bundle) -> None:
