@@ -134,6 +134,7 @@ class Suite:
         self._resources: tuple[str, ...] = ()
         self._notes: list[str] = []
         self._is_over = False
+        self._has_come = True
 
     async def run(self, done: Callable[[Report], None] = lambda _: None) -> Report:
         """Make all checks; outcomes come in the order of the catalogue. `done` gets what there is when it is cancelled, too."""
@@ -175,7 +176,15 @@ class Suite:
             window_s=config.window_s(60.0),
         )
         took_s, notes = time.monotonic() - began_s, tuple(self._notes)
-        return Report(about, outcomes, took_s, is_strict=config.is_strict, notes=notes, was_interrupted=was_interrupted)
+        return Report(
+            about,
+            outcomes,
+            took_s,
+            is_strict=config.is_strict,
+            notes=notes,
+            has_come=self._has_come,
+            was_interrupted=was_interrupted,
+        )
 
     def _leave_out(self, checks: Sequence[Check], reason: str, status: Status = Status.SKIPPED) -> None:
         """Those of them that were not made; nobody is told of each."""
@@ -232,6 +241,7 @@ class Suite:
             self._listener(Progress(0, len(self._checks), text=wait))
         is_ready = await rig.start_plugin(probes=True)
         self._resources = rig.resources
+        self._has_come = not is_attached or bool(rig.seen.registrations)
         if rig.plugin.exit_code in NO_COMMAND and not rig.seen.registrations:
             raise CannotBeRun(f"the plugin cannot be run: {_last_words(rig)}")
         if not is_ready:

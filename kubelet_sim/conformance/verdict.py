@@ -108,6 +108,8 @@ class Report:
     """Whether warnings count."""
     notes: tuple[str, ...] = ()
     """What a reader should know of the whole run."""
+    has_come: bool = True
+    """Whether there was a plugin: one that others were to start may never have registered."""
     was_interrupted: bool = False
     """Whether it was broken off: what had not been found by then is not there."""
 
@@ -126,7 +128,7 @@ class Report:
     @property
     def could_run(self) -> bool:
         """Whether anything came of at least one check; otherwise the plugin could not be tested at all."""
-        return any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
+        return self.has_come and any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
 
     def count(self, status: Status) -> int:
         """How many checks came to that."""

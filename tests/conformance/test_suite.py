@@ -121,11 +121,13 @@ def test_fail_fast_stops_at_the_first_failure() -> None:
 
 
 def test_a_command_that_is_not_there_could_not_run() -> None:
-    """Nothing came of any check but the one that says so."""
+    """No check is made; the report that is left says why."""
     config = evolve(GOOD, command=("/no/such/plugin", "{dir}"))
-    report = play(made("x-ok", passes), CHECKS["reg-happens"], config=config)
-    assert statuses(report) == {"x-ok": Status.SKIPPED, "reg-happens": Status.FAILED}, told(report)
-    assert report.outcomes[1].findings[0].evidence == {"exit_code": 127}
+    suite, reports = Suite(config, V1_36, (made("x-ok", passes), CHECKS["reg-happens"])), list[Report]()
+    with pytest.raises(CannotBeRun, match="command not found"):
+        asyncio.run(suite.run(reports.append))
+    (report,) = reports
+    assert statuses(report) == {"x-ok": Status.BROKEN, "reg-happens": Status.SKIPPED}, told(report)
     assert "command not found" in report.notes[0]
 
 
