@@ -50,8 +50,7 @@ class HealthyDevices:
         if found is None:
             known = there_are([view.name for view in snapshot.resources])
             return Seen(self.count == 0, f"the node does not know this resource; {known}")
-        text = f"{found.healthy} healthy and {found.unhealthy} unhealthy devices, endpoint {found.endpoint}"
-        return Seen(found.healthy == self.count, text)
+        return Seen(found.healthy == self.count, found.words)
 
 
 @frozen

@@ -11,6 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import TransportError
+from kubelet_sim.foreign import gist
 from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import document
@@ -151,6 +152,6 @@ async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
 
 
 def _said(stage: Stage) -> str:
-    """The end of what the plugin wrote, behind an error of one line."""
-    lines = [line for lines in stage.output().values() for line in lines if line.strip()]
-    return f"; it said: {' | '.join(lines[-3:])}" if lines else "; it said nothing"
+    """What of the plugin's output tells most, behind an error of one line."""
+    told = gist(line for lines in stage.output().values() for line in lines)
+    return f"; it said: {told}" if told else "; it said nothing"

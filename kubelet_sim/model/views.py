@@ -42,6 +42,11 @@ class ResourceView:
     stopped_at_s: float | None = None
     """When its endpoint stopped, on the clock of `NodeSnapshot.now_s`; `None` as long as it has not. Rules: DM-45, DM-47"""
 
+    @property
+    def words(self) -> str:
+        """How it stands, for whoever waited for something else."""
+        return f"{self.healthy} healthy and {self.unhealthy} unhealthy devices, endpoint {self.endpoint}"
+
 
 @frozen
 class PluginView:

@@ -53,10 +53,7 @@ async def unless_hopeless(waiting: Coroutine[Any, Any, T], beside: Sequence[Besi
 
 def instead(snapshot: NodeSnapshot, beside: Sequence[Beside]) -> str:
     """What was there at the end of a wait in vain, on one line; resources and pods as the node names them."""
-    told = [
-        f"{each.name} has {each.healthy} healthy and {each.unhealthy} unhealthy devices, endpoint {each.endpoint}"
-        for each in snapshot.resources
-    ] or ["no plugin has registered"]
+    told = [f"{each.name} has {each.words}" for each in snapshot.resources] or ["no plugin has registered"]
     told += [f"the pod {each.namespace}/{each.name} is {each.phase}" for each in snapshot.pods]
     told += [gone.text for look in beside if (gone := look()) is not None]
     return "; ".join(map(shown, told))

@@ -125,7 +125,7 @@ def _seen(snapshot: NodeSnapshot, pod: tuple[str, str] | None, resource: str | N
         if view is None:
             seen.append(f"the node does not know {resource}; {there_are([each.name for each in snapshot.resources])}")
         else:
-            seen.append(f"{view.healthy} healthy and {view.unhealthy} unhealthy devices, endpoint {view.endpoint}")
+            seen.append(view.words)
     return "; ".join(seen)
 
 

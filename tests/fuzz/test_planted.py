@@ -81,7 +81,7 @@ def test_nothing_is_found_in_a_good_plugin() -> None:
     "words, text",
     [
         (("./no-such-plugin",), "the plugin ended, exit code 127; it said: .*no-such-plugin"),
-        (("sh", "-c", "echo one; echo two; exit 3"), "the plugin ended, exit code 3; it said: one | two"),
+        (("sh", "-c", "echo one; echo two; exit 3"), "the plugin ended, exit code 3; it said: one / two"),
         (("sleep", "60"), "the plugin listed no healthy device within 0.5 s; it said nothing"),
     ],
 )
