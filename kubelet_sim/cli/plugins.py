@@ -34,8 +34,8 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     Example: kubelet-sim exec -- ./my-plugin --resource example.com/gpu
     """  # noqa: D301
     from kubelet_sim.errors import TransportError
-    from kubelet_sim.node.isolation import isolated_command, namespaces_available, told_kubelets_paths
-    from kubelet_sim.node.layout import RootLayout
+    from kubelet_sim.node.isolation import isolated_command, namespaces_available
+    from kubelet_sim.node.layout import KUBELET_ROOT, RootLayout
     from kubelet_sim.node.process import run_plugin
     from kubelet_sim.node.root_checks import somebody_listens
     from kubelet_sim.wire.control_address import no_node
@@ -56,5 +56,5 @@ def exec_(ctx: click.Context, command: tuple[str, ...], root: Path | None) -> No
     def interrupted() -> None:
         click.echo("stopping; Ctrl-C again to kill", err=True)
 
-    words = told_kubelets_paths(command)
+    words = [RootLayout(Path(KUBELET_ROOT)).fill_in(word) for word in command]
     ctx.exit(run_plugin(isolated_command(layout.device_plugins, words), out=out, interrupted=interrupted))

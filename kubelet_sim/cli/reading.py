@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kubelet_sim.cli.text import NO_UTF8
+from kubelet_sim.cli.text import why_no_text
 
 
 def read_text(file: str) -> str:
@@ -29,8 +29,7 @@ def _decoded(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        where = f"byte {error.start} is {error.object[error.start]:#04x}"
-        raise UsageError(f"cannot read {name}: {NO_UTF8}: {where}") from error
+        raise UsageError(f"cannot read {name}: {why_no_text(error)}") from error
 
 
 def standard_input(most: int = -1) -> bytes:

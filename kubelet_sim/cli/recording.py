@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -72,19 +73,27 @@ def replay(  # noqa: PLR0913 - options
         return
     if resource is not None or at_once or directory is not None:
         raise click.UsageError("--resource, --at-once and --dir go with --as-plugin")
-    from kubelet_sim.errors import UsageError
     from kubelet_sim.node.recording import replaying
+
+    with _transcript(file) as lines:
+        came = replaying.replay(lines)
+    click.echo(_as_json(came) if output == "json" else _as_text(came, file))
+    if came.differences:
+        ctx.exit(EXIT_FINDINGS)
+
+
+@contextmanager
+def _transcript(file: Path) -> Iterator[IO[str]]:
+    """Its lines; what is wrong with them is told with the file's name. Raises `UsageError`."""
+    from kubelet_sim.errors import UsageError
 
     try:
         with click.open_file(str(file), encoding="utf-8") as lines:
-            came = replaying.replay(lines)
+            yield lines
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is no transcript: {NO_UTF8}") from error
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error
-    click.echo(_as_json(came) if output == "json" else _as_text(came, file))
-    if came.differences:
-        ctx.exit(EXIT_FINDINGS)
 
 
 def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) -> None:
@@ -98,13 +107,8 @@ def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) 
     from kubelet_sim.scenario.recorded_plugin import RecordedPlugin, recordings
     from kubelet_sim.scenario.standin import StandIn
 
-    try:
-        with click.open_file(str(file), encoding="utf-8") as lines:
-            found = recordings(lines)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is no transcript: {NO_UTF8}") from error
-    except UsageError as error:
-        raise UsageError(f"{file}: {error}") from error
+    with _transcript(file) as lines:
+        found = recordings(lines)
     if resource is not None:
         if resource not in found:
             raise UsageError(f"{file}: no plugin registers {resource}; {there_are(list(found))}")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kubelet_sim.foreign import NO_UTF8, cut, escape_terminal
+from kubelet_sim.foreign import NO_UTF8, cut, escape_terminal, why_no_text
 
-__all__ = ["NO_UTF8", "cut", "escape_terminal"]
+__all__ = ["NO_UTF8", "cut", "escape_terminal", "why_no_text"]

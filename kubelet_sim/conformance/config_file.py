@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from kubelet_sim.conformance.config import HOOKS, Isolation, Mode, SuiteConfig
+from kubelet_sim.conformance.text_file import read_text
 from kubelet_sim.errors import UsageError
-from kubelet_sim.foreign import NO_UTF8
 
 _Choice = TypeVar("_Choice", bound=Enum)
 FILES = (("kubelet-sim.toml", ("conform",)), ("pyproject.toml", ("tool", "kubelet-sim", "conform")))
@@ -44,13 +44,7 @@ def _is_there(file: Path) -> bool:
 
 def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
-        found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"cannot read {file}: {NO_UTF8}: byte {error.start} is {error.object[error.start]:#04x}"
-        ) from error
+        found: Any = tomllib.loads(read_text(file))
     except ValueError as error:
         raise UsageError(f"{file}: cannot be read: {error}") from error
     for name in path:

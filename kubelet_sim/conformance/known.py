@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubelet_sim.conformance.config import SuiteConfig
+from kubelet_sim.conformance.text_file import read_text
 from kubelet_sim.errors import UsageError
-from kubelet_sim.foreign import NO_UTF8
 
 
 def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:
@@ -21,16 +21,8 @@ def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:
     """
     if path is None:
         return frozenset()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"cannot read {path}: {NO_UTF8}: byte {error.start} is {error.object[error.start]:#04x}"
-        ) from error
     known, listed = set(ids), set()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if id_ := line.partition("#")[0].strip():
             if id_ not in known:
                 raise UsageError(

@@ -69,19 +69,6 @@ def isolated_command(device_plugin_dir: Path, command: Sequence[str]) -> list[st
     return [*LAUNCHER, *binds, "--", *command]
 
 
-def told_kubelets_paths(command: Sequence[str]) -> list[str]:
-    """The command with a kubelet's own paths for `{dir}`, `{socket}` and `{pod-resources}`, for one that is isolated."""
-    places = {
-        "{dir}": DEVICE_PLUGIN_DIR,
-        "{socket}": f"{DEVICE_PLUGIN_DIR}/kubelet.sock",
-        "{pod-resources}": f"{KUBELET_DIR}/pod-resources/kubelet.sock",
-    }
-    words = list(command)
-    for placeholder, path in places.items():
-        words = [word.replace(placeholder, path) for word in words]
-    return words
-
-
 def isolated_in_root(root: Path, command: Sequence[str]) -> list[str]:
     """The command line that runs `command` and shows it the whole of `root` at the kubelet's, whatever comes and goes in it."""
     return [*LAUNCHER, "--bind", str(root.absolute()), KUBELET_DIR, "--", *command]

@@ -78,6 +78,17 @@ class RootLayout:
         """A second link to the registration socket while its inode number is kept for the next one."""
         return self.private / "held-inode"
 
+    def fill_in(self, text: str) -> str:
+        """The text with the places of `{dir}`, `{socket}` and `{pod-resources}`, by which commands are told of a node."""
+        places = {
+            "{dir}": self.device_plugins,
+            "{socket}": self.registration_socket,
+            "{pod-resources}": self.pod_resources_socket,
+        }
+        for placeholder, path in places.items():
+            text = text.replace(placeholder, str(path))
+        return text
+
     @property
     def longest_socket(self) -> Path:
         """The socket path with the most bytes. The one that is renamed to `kubelet.sock` has a shorter name (`wire`)."""

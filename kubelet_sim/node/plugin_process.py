@@ -58,28 +58,17 @@ class Launch:
     @property
     def filled(self) -> list[str]:
         """The plugin's own command line, the placeholders replaced."""
-        return [self._filled(word) for word in self.command]
+        return [self.layout.fill_in(word) for word in self.command]
 
     @property
     def has_placeholder(self) -> bool:
         """Whether the plugin is told where the node is."""
-        return any(self._filled(text) != text for text in (*self.command, *self.env.values()))
+        return any(self.layout.fill_in(text) != text for text in (*self.command, *self.env.values()))
 
     def environment(self, mark: str) -> dict[str, str]:
         """Ours, with what was given and the mark of the instance."""
-        given = {name: self._filled(value) for name, value in self.env.items()}
+        given = {name: self.layout.fill_in(value) for name, value in self.env.items()}
         return {**os.environ, **given, _MARK: mark}
-
-    def _filled(self, text: str) -> str:
-        layout = self.layout
-        places = {
-            "{dir}": layout.device_plugins,
-            "{socket}": layout.registration_socket,
-            "{pod-resources}": layout.pod_resources_socket,
-        }
-        for placeholder, path in places.items():
-            text = text.replace(placeholder, str(path))
-        return text
 
 
 class PluginProcess:
