@@ -18,15 +18,15 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from kubelet_sim.core.books import AllocationRecord
-from kubelet_sim.core.checkpoint import compose
-from kubelet_sim.core.checkpoint_parts import Encoder
-from kubelet_sim.core.checkpoint_text import encode
+from kubelet_sim.core.checkpoint_file.document_text import encode
+from kubelet_sim.core.checkpoint_file.encoder import Encoder
+from kubelet_sim.core.devices.allocations import AllocationRecord
+from kubelet_sim.core.devices.device_checkpoint import compose
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import NO_NUMA_NODE, ContainerName, DeviceID, PodUID, ResourceName
 from kubelet_sim.model.response import ContainerResponse
-from kubelet_sim.node.store import write_file
+from kubelet_sim.node.root_directory.checkpoint_store import write_file
 from kubelet_sim.wire.messages import decode_container_response, encode_container_response
 
 RESOURCE = ResourceName("example.com/dev")

@@ -26,7 +26,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.store import write_file
+from kubelet_sim.node.root_directory.checkpoint_store import write_file
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 _LONGEST_LINE = 16 * 2**20

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kubelet_sim.core.device_hints import container_hints
+from kubelet_sim.core.devices.device_hints import container_hints
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology.hints import Hint, HintsByResource

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.conformance import Check  # noqa: E402 - found by the line above, installed or not
 from kubelet_sim.conformance.check import in_order  # noqa: E402
-from kubelet_sim.conformance.explaining import facts, sections  # noqa: E402
+from kubelet_sim.conformance.check_texts import facts, sections  # noqa: E402
 from kubelet_sim.rules import RULES  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference" / "checks"

@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kubelet_sim.core import endpoint  # noqa: E402 - found by the line above, installed or not
-from kubelet_sim.core.endpoint import TRANSITIONS, EndpointEvent, EndpointState  # noqa: E402
+from kubelet_sim.core.devices import endpoint  # noqa: E402 - found by the line above, installed or not
+from kubelet_sim.core.devices.endpoint import TRANSITIONS, EndpointEvent, EndpointState  # noqa: E402
 from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "endpoint.md"

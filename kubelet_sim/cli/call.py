@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.options import debug, duration_text, to_seconds
+from kubelet_sim.cli.helpers.options import debug, duration_text, to_seconds
 
 if TYPE_CHECKING:
-    from kubelet_sim.wire.calling import Method
+    from kubelet_sim.wire.calls_by_hand import Method
 
 _OF = {
     "ids": ("Allocate", "PreStartContainer"),
@@ -79,7 +79,7 @@ def call(
               kubelet-sim call device-plugins/my.sock ListAndWatch --watch --timeout 0
     """  # noqa: D301
     from kubelet_sim.node.interruptible import run_interruptible
-    from kubelet_sim.wire import calling
+    from kubelet_sim.wire import calls_by_hand as calling
 
     if method is None:
         if text is not None or watch or dry_run or any(value is not None for value in given.values()):
@@ -140,7 +140,7 @@ def _ids(text: str | None) -> list[str]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    from kubelet_sim.cli.reading import read_text
+    from kubelet_sim.cli.helpers.given_files import read_text
     from kubelet_sim.errors import UsageError
 
     where = "--json" if not text.startswith("@") and text != "-" else text.removeprefix("@")
@@ -158,9 +158,9 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
     """Show what comes. Whether it was watched until its time was over, which is an end as good as another."""
     import contextlib
 
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.errors import RpcFailed
-    from kubelet_sim.wire.calling import Calls
+    from kubelet_sim.wire.calls_by_hand import Calls
 
     async with Calls(socket, timeout_s) as calls, contextlib.aclosing(calls.call(method, request)) as answers:
         has_come = False
@@ -180,9 +180,9 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
 
 
 async def _probe(socket: Path, timeout_s: float | None) -> None:
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.errors import RpcFailed
-    from kubelet_sim.wire.calling import Calls, methods_of
+    from kubelet_sim.wire.calls_by_hand import Calls, methods_of
 
     async with Calls(socket, timeout_s) as calls:
         try:

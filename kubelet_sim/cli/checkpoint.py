@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.options import debug, output_option
-from kubelet_sim.cli.reading import standard_input
+from kubelet_sim.cli.helpers.given_files import standard_input
+from kubelet_sim.cli.helpers.options import debug, output_option
 
 if TYPE_CHECKING:
-    from kubelet_sim.core.checkpoint_diagnosis import Diagnosis
+    from kubelet_sim.core.checkpoint_file.diagnosis import Diagnosis
 
 _file = click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
 
@@ -47,10 +47,10 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
     \b
     Example: kubelet-sim checkpoint show kubelet_internal_checkpoint --resource example.com/gpu
     """  # noqa: D301
-    from kubelet_sim.cli.checkpoint_document import show_document
-    from kubelet_sim.cli.checkpoint_text import damage_text, show_text
-    from kubelet_sim.cli.group import Finding
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.cli.helpers.group import Finding
+    from kubelet_sim.present.checkpoint_document import show_document
+    from kubelet_sim.present.checkpoint_text import damage_text, show_text
+    from kubelet_sim.present.rendering import machine_text
 
     name, data = _read(file)
     diagnosis = _diagnosed(data)
@@ -80,10 +80,10 @@ def verify(file: str, output: str) -> None:
     \b
     Example: kubelet-sim checkpoint verify /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint
     """  # noqa: D301
-    from kubelet_sim.cli.checkpoint_document import verify_document
-    from kubelet_sim.cli.checkpoint_text import verify_text
-    from kubelet_sim.cli.group import EXIT_FINDINGS
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+    from kubelet_sim.present.checkpoint_document import verify_document
+    from kubelet_sim.present.checkpoint_text import verify_text
+    from kubelet_sim.present.rendering import machine_text
 
     name, data = _read(file)
     document = verify_document(name, _diagnosed(data))
@@ -94,7 +94,7 @@ def verify(file: str, output: str) -> None:
 
 def _read(file: str) -> tuple[str, bytes]:
     """The name to call the file by, and its bytes. Raises `UsageError`."""
-    from kubelet_sim.node.checkpoint_file import MOST_BYTES, read_for_people, within_bounds
+    from kubelet_sim.node.root_directory.checkpoint_file import MOST_BYTES, read_for_people, within_bounds
 
     if file == "-":
         return "standard input", within_bounds("standard input", standard_input(MOST_BYTES + 1))
@@ -102,6 +102,6 @@ def _read(file: str) -> tuple[str, bytes]:
 
 
 def _diagnosed(data: bytes) -> Diagnosis:
-    from kubelet_sim.core.checkpoint_diagnosis import diagnose
+    from kubelet_sim.core.checkpoint_file.diagnosis import diagnose
 
     return diagnose(data)

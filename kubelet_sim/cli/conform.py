@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
-from kubelet_sim.cli.options import common
-from kubelet_sim.cli.reporting import Audience, report_options, wanted_reports
+from kubelet_sim.cli.helpers.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
+from kubelet_sim.cli.helpers.options import common
+from kubelet_sim.cli.helpers.report_audiences import Audience, report_options, wanted_reports
 from kubelet_sim.model.durations import parse_duration
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kubelet_sim.cli.completing import container_names, container_or_directory, pod_names
-from kubelet_sim.cli.container_building import builder, config_for, own_variables, registry_of
-from kubelet_sim.cli.options import common, connected, namespace_option, output_option, split_name, to_seconds
-from kubelet_sim.cli.text import cut, escape_terminal
+from kubelet_sim.cli.helpers.completions import container_names, container_or_directory, pod_names
+from kubelet_sim.cli.helpers.container_on_node import builder, config_for, own_variables, registry_of
+from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option, split_name, to_seconds
+from kubelet_sim.foreign import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig
     from kubelet_sim.container.seen import Compared
-    from kubelet_sim.node.oci_runtime import Outcome
+    from kubelet_sim.node.oci.oci_runtime import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,8 +99,8 @@ def container_spec(  # noqa: PLR0913 - one for each option
               kubelet-sim container-spec my-pod --explain
               kubelet-sim container-spec my-pod main -o oci --cdi-dir /tmp/cdi
     """  # noqa: D301
-    from kubelet_sim.cli.render import machine_text, spec_document, spec_text
     from kubelet_sim.errors import UsageError
+    from kubelet_sim.present.rendering import machine_text, spec_document, spec_text
 
     if explain and output in {"cri", "oci"}:
         raise UsageError(f"--explain has no form {output}: leave out one of the two, or take -o json or yaml")
@@ -130,10 +130,10 @@ def _document(
     config: ContainerConfig, form: str, cdi_directories: Sequence[str], passed: tuple[str, ...]
 ) -> dict[str, Any]:
     """The container in CRI or OCI form. Raises `Finding` where a runtime would refuse it."""
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.container import RuntimeOptions, cri, oci
     from kubelet_sim.errors import ContainerRefused
-    from kubelet_sim.node.host_files import LocalFiles
+    from kubelet_sim.node.oci.host_files import LocalFiles
 
     if form == "cri":
         return cri(config)
@@ -146,12 +146,12 @@ def _document(
 def _show_explanation(
     config: ContainerConfig, cdi_directories: Sequence[str], passed: tuple[str, ...], form: str
 ) -> None:
-    from kubelet_sim.cli.container_text import explanation_document, explanation_text
-    from kubelet_sim.cli.group import Finding
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.container import RuntimeOptions
     from kubelet_sim.container import explain as explained
-    from kubelet_sim.node.host_files import LocalFiles
+    from kubelet_sim.node.oci.host_files import LocalFiles
+    from kubelet_sim.present.container_text import explanation_document, explanation_text
+    from kubelet_sim.present.rendering import machine_text
 
     options = RuntimeOptions(passed_annotations=passed)
     explanation = explained(config, LocalFiles(), registry_of(cdi_directories), options)
@@ -195,10 +195,10 @@ def bundle(
     \b
     Example: kubelet-sim bundle my-pod main /tmp/bundle --rootfs ./rootfs && sudo runc run -b /tmp/bundle try
     """  # noqa: D301
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.errors import ContainerRefused
-    from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
-    from kubelet_sim.node.host_files import LocalFiles
+    from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
+    from kubelet_sim.node.oci.host_files import LocalFiles
 
     config_in = config_for(pod, container, namespace, root)
     place = new_directory(directory)
@@ -252,14 +252,14 @@ def exec_check(  # noqa: PLR0913 - one for each option
     \b
     Example: kubelet-sim exec-check my-pod main -- ls -l /dev
     """  # noqa: D301
-    from kubelet_sim.cli.container_text import seen_document, seen_text
-    from kubelet_sim.cli.group import Finding
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.cli.helpers.group import Finding
     from kubelet_sim.container.seen import compared
     from kubelet_sim.errors import ContainerRefused, UsageError
-    from kubelet_sim.node.bundle import kubelet_root, write_bundle
-    from kubelet_sim.node.host_files import LocalFiles
-    from kubelet_sim.node.oci_runtime import run_probed, runtimes_here, static_busybox
+    from kubelet_sim.node.oci.bundle import kubelet_root, write_bundle
+    from kubelet_sim.node.oci.host_files import LocalFiles
+    from kubelet_sim.node.oci.oci_runtime import run_probed, runtimes_here, static_busybox
+    from kubelet_sim.present.container_text import seen_document, seen_text
+    from kubelet_sim.present.rendering import machine_text
 
     if timeout <= 0:
         raise UsageError("--timeout: found 0; expected a time in which a container can start")
@@ -291,7 +291,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
 
 def judge(outcome: Outcome, found: Sequence[Compared], timeout_s: float) -> None:
     """Raises `Finding` if something is missing in the container, or its command did not end well."""
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
 
     if wrong := [each for each in found if not each.is_as_wanted]:
         raise Finding(f"{len(wrong)} of {len(found)} things are not in the container as they were granted")

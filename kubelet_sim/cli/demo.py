@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.options import debug
-from kubelet_sim.cli.recording import transcript_option
+from kubelet_sim.cli.helpers.options import debug
+from kubelet_sim.cli.replay import transcript_option
 
 
 @click.command()
@@ -25,7 +25,7 @@ def demo(ctx: click.Context, transcript: Path | None) -> None:
     """  # noqa: D301
     import asyncio
 
-    from kubelet_sim.cli.story import tell_story
+    from kubelet_sim.cli.helpers.demo_story import tell_story
 
     if not asyncio.run(tell_story(click.echo, transcript)):
         ctx.exit(EXIT_INTERRUPTED)

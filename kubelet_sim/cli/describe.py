@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.completing import object_names
-from kubelet_sim.cli.options import common, connected, namespace_option, one_name, output_option, split_kind
+from kubelet_sim.cli.helpers.completions import object_names
+from kubelet_sim.cli.helpers.options import common, connected, namespace_option, one_name, output_option, split_kind
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
@@ -52,10 +52,10 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     \b
     Example: kubelet-sim describe pod my-pod
     """  # noqa: D301
-    from kubelet_sim.cli.describing import plugin_document, pod_document, resource_document
-    from kubelet_sim.cli.describing_node import described_node, node_text
-    from kubelet_sim.cli.describing_text import plugin_text, pod_text, resource_text
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.present.description import plugin_document, pod_document, resource_document
+    from kubelet_sim.present.description_text import plugin_text, pod_text, resource_text
+    from kubelet_sim.present.node_description import described_node, node_text
+    from kubelet_sim.present.rendering import machine_text
 
     sort, named = kind
     wanted = one_name(named, name)

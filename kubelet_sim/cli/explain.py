@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.options import debug, output_option
+from kubelet_sim.cli.helpers.options import debug, output_option
 
 if TYPE_CHECKING:
     from kubelet_sim.conformance import Check
@@ -62,7 +62,7 @@ def _found(id_: str) -> Check | Rule:
 
 
 def _check_lines(check: Check) -> Iterator[str]:
-    from kubelet_sim.conformance.explaining import facts, sections
+    from kubelet_sim.conformance.check_texts import facts, sections
     from kubelet_sim.rules import RULES
 
     yield f"{check.id}: {check.title}"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.completing import fault_ids, fault_names
-from kubelet_sim.cli.options import common, connected, debug, output_option
-from kubelet_sim.cli.render import machine_text
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.completions import fault_ids, fault_names
+from kubelet_sim.cli.helpers.options import common, connected, debug, output_option
+from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import parse_duration
+from kubelet_sim.present.rendering import machine_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

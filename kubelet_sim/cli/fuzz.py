@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.group import EXIT_FINDINGS
-from kubelet_sim.cli.options import debug, to_seconds
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+from kubelet_sim.cli.helpers.options import debug, to_seconds
+from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,7 +111,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
         if searched.was_interrupted:
             ctx.exit(EXIT_INTERRUPTED)
         return
-    from kubelet_sim.fuzz.writing import story_text
+    from kubelet_sim.fuzz.story_file import story_text
     from kubelet_sim.scenario.recorder import write_atomically
 
     write_atomically(path, story_text(searched))

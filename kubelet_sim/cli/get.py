@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.completing import object_names
-from kubelet_sim.cli.options import (
+from kubelet_sim.cli.helpers.completions import object_names
+from kubelet_sim.cli.helpers.options import (
     age_text,
     common,
     connected,
@@ -19,8 +19,8 @@ from kubelet_sim.cli.options import (
     split_kind,
     split_name,
 )
-from kubelet_sim.cli.pod_columns import ready_text, restarts_text, status_text
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.present.pod_columns import ready_text, restarts_text, status_text
 
 if TYPE_CHECKING:
     from kubelet_sim.model.views import EventView, NodeSnapshot, PluginView, PodView
@@ -70,7 +70,7 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
               kubelet-sim get pods my-pod -o yaml
               kubelet-sim get devices example.com/gpu -o json
     """  # noqa: D301
-    from kubelet_sim.cli.render import echo_lines, machine_text, node_document
+    from kubelet_sim.present.rendering import echo_lines, machine_text, node_document
 
     sort, named = kind
     name = one_name(named, name)
@@ -259,7 +259,7 @@ WIDE: Mapping[str, WideColumns] = {
 
 def list_table(kind: str, views: Sequence[Any], wide: NodeSnapshot | None = None, now_s: float = 0.0) -> str:
     """The table of a kind, with further columns if a snapshot says what they need. Ages are those at `now_s`."""
-    from kubelet_sim.cli.render import table_text
+    from kubelet_sim.present.rendering import table_text
 
     columns = [*COLUMNS[kind]]
     if kind == "events":
@@ -302,7 +302,7 @@ def _uids(resource: str, device: str, snapshot: NodeSnapshot) -> list[str]:
 
 def node_table(snapshot: NodeSnapshot) -> str:
     """The node, and what the node object says of its resources."""
-    from kubelet_sim.cli.render import table_text
+    from kubelet_sim.present.rendering import table_text
 
     about = table_text(
         ["KUBELET", "RESTARTS", "CLOCK", "TIME", "ROOT"],

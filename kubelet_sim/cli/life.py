@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.completing import container_names, pod_names
-from kubelet_sim.cli.options import F, common, connected, duration_text, namespace_option, split_name, to_seconds
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.completions import container_names, pod_names
+from kubelet_sim.cli.helpers.options import (
+    F,
+    common,
+    connected,
+    duration_text,
+    namespace_option,
+    split_name,
+    to_seconds,
+)
+from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Comeback

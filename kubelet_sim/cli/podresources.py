@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kubelet_sim.cli.completing import pod_names
-from kubelet_sim.cli.group import Finding
-from kubelet_sim.cli.options import common, namespace_option, output_option, root_path, split_name
+from kubelet_sim.cli.helpers.completions import pod_names
+from kubelet_sim.cli.helpers.group import Finding
+from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, root_path, split_name
 from kubelet_sim.errors import RpcFailed
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def podresources(
               kubelet-sim podresources get my-pod -o yaml
               kubelet-sim podresources list --socket /var/lib/kubelet/pod-resources/kubelet.sock
     """  # noqa: D301
-    from kubelet_sim.cli import podresources_text as texts
-    from kubelet_sim.cli.render import machine_text
     from kubelet_sim.model.pod_resources import ApiVersion
+    from kubelet_sim.present import pod_resources_text as texts
+    from kubelet_sim.present.rendering import machine_text
 
     if (call == "get") != (name is not None):
         raise click.UsageError("get needs the NAME of a pod" if call == "get" else f"{call} takes no NAME")
@@ -88,7 +88,7 @@ def podresources(
 def _socket_path(socket: Path | None, root: Path | None) -> Path:
     if socket is not None:
         return socket
-    from kubelet_sim.node.layout import RootLayout
+    from kubelet_sim.node.root_directory.layout import RootLayout
 
     return RootLayout(root_path(root)).pod_resources_socket
 

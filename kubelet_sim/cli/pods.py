@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.completing import conditions, object_names
-from kubelet_sim.cli.options import (
+from kubelet_sim.cli.helpers.completions import conditions, object_names
+from kubelet_sim.cli.helpers.given_files import read_text
+from kubelet_sim.cli.helpers.options import (
     F,
     common,
     connected,
@@ -21,8 +22,7 @@ from kubelet_sim.cli.options import (
     to_seconds,
     where_text,
 )
-from kubelet_sim.cli.reading import read_text
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Deletion
@@ -202,8 +202,8 @@ def wait(condition: str, timeout: float, root: Path | None) -> None:
     Examples: kubelet-sim wait --for resource/example.com/gpu=4
               kubelet-sim wait --for pod/my-pod=Running --timeout 1m
     """  # noqa: D301
-    from kubelet_sim.cli.conditions import parse_condition
-    from kubelet_sim.cli.group import Finding
+    from kubelet_sim.cli.helpers.group import Finding
+    from kubelet_sim.cli.helpers.wait_conditions import parse_condition
     from kubelet_sim.errors import TransportError
 
     wanted = parse_condition(condition)

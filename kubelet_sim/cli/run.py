@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from kubelet_sim.cli.group import DEBUG
-from kubelet_sim.cli.kubelet_options import KubeletChoices, chosen, kubelet_options
-from kubelet_sim.cli.options import common, root_path
-from kubelet_sim.cli.recording import transcript_option
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.group import DEBUG
+from kubelet_sim.cli.helpers.kubelet_options import KubeletChoices, chosen, kubelet_options
+from kubelet_sim.cli.helpers.options import common, root_path
+from kubelet_sim.cli.replay import transcript_option
+from kubelet_sim.foreign import escape_terminal
 
 
 @click.command()
@@ -85,11 +85,11 @@ def run(  # noqa: PLR0913 - as many as it has options
 
     from attrs import evolve
 
-    from kubelet_sim.cli.lines import LineWriter, standard_output
-    from kubelet_sim.cli.live import LiveView, is_possible
-    from kubelet_sim.cli.serving import Extras, serve
+    from kubelet_sim.cli.helpers.live_view import LiveView, is_possible
+    from kubelet_sim.cli.helpers.serving_node import Extras, serve
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
+    from kubelet_sim.present.record_lines import LineWriter, standard_output
     from kubelet_sim.profiles import profile_of
 
     config = NodeConfig(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.options import debug
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.options import debug
+from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubelet_sim.scenario.checking import Outcome
     from kubelet_sim.scenario.model import Story
+    from kubelet_sim.scenario.parallel_play import Outcome
 
 _jobs = click.option(
     "-j",
@@ -87,9 +87,9 @@ def check(  # noqa: PLR0913 - one for each option
     \b
     Example: kubelet-sim scenario check stories.yaml -j 4
     """  # noqa: D301
-    from kubelet_sim.cli.group import EXIT_FINDINGS
+    from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
     from kubelet_sim.node.interruptible import run_interruptible
-    from kubelet_sim.scenario.checking import check as play_all
+    from kubelet_sim.scenario.parallel_play import check as play_all
     from kubelet_sim.scenario.recorder import check_writable, write_atomically
 
     stories = _stories(files, allows_outside=allow_outside)
@@ -153,7 +153,7 @@ def show(files: tuple[str, ...], *, allow_outside: bool) -> None:
     \b
     Example: kubelet-sim scenario show stories.yaml
     """  # noqa: D301
-    from kubelet_sim.scenario.telling import stories_text
+    from kubelet_sim.scenario.story_text import stories_text
 
     for line in stories_text(_stories(files, allows_outside=allow_outside)).splitlines():
         click.echo(escape_terminal(line))
@@ -188,7 +188,7 @@ def record(
     \b
     Example: kubelet-sim scenario record stories.yaml
     """  # noqa: D301
-    from kubelet_sim.cli.reading import read_text
+    from kubelet_sim.cli.helpers.given_files import read_text
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario import recorder
 
@@ -201,7 +201,7 @@ def record(
         for line in recorder.difference(before, text, file):
             click.echo(escape_terminal(line))
         if text != before:
-            from kubelet_sim.cli.group import EXIT_FINDINGS
+            from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
 
             ctx.exit(EXIT_FINDINGS)
         return
@@ -215,7 +215,7 @@ def record(
 
 def _stories(files: Sequence[str], *, allows_outside: bool = False) -> list[Story]:
     """All stories of all files. Raises `UsageError` if one cannot be read, or there is none at all."""
-    from kubelet_sim.cli.reading import read_text
+    from kubelet_sim.cli.helpers.given_files import read_text
     from kubelet_sim.errors import UsageError
     from kubelet_sim.scenario.model import read_stories
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.lines import record_line
-from kubelet_sim.cli.options import common, connected, to_seconds
-from kubelet_sim.cli.render import record_document
-from kubelet_sim.cli.text import escape_terminal
+from kubelet_sim.cli.helpers.options import common, connected, to_seconds
+from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.present.record_lines import record_line
+from kubelet_sim.present.rendering import record_document
 
 if TYPE_CHECKING:
-    from kubelet_sim.cli.tracing.criteria import Picker
-    from kubelet_sim.cli.tracing.moves import Move
-    from kubelet_sim.node.recording.reading import Line
+    from kubelet_sim.node.recording.reader import Line
+    from kubelet_sim.present.trace.criteria import Picker
+    from kubelet_sim.present.trace.moves import Move
 
 MERMAID_DRAWS = 50_000
 """Its default, which a page such as an issue on GitHub does not change."""
@@ -98,7 +98,7 @@ def trace(
 def _show(
     file: Path | None, root: Path | None, picker: Picker, *, follow: bool, diagram: str | None, output: str
 ) -> None:
-    from kubelet_sim.cli.tracing.source import lines_of_file, lines_of_node
+    from kubelet_sim.cli.helpers.trace_source import lines_of_file, lines_of_node
 
     with ExitStack() as at_the_end:
         if file is not None:
@@ -117,8 +117,8 @@ def _show(
 
 
 def _picker(given: dict[str, Any], *, takes_all: bool) -> Picker:
-    from kubelet_sim.cli.tracing.criteria import Criteria, Picker
     from kubelet_sim.errors import UsageError
+    from kubelet_sim.present.trace.criteria import Criteria, Picker
     from kubelet_sim.rules import RULES
 
     rule, since, until = given["rule"].upper(), given["since"], given["until"]
@@ -134,7 +134,7 @@ def _picker(given: dict[str, Any], *, takes_all: bool) -> Picker:
 
 def _picked(lines: Iterable[Line], picker: Picker, *, at_once: bool) -> Iterator[tuple[Line, Move | None]]:
     """A walk is about a subject from its beginning, unless the lines are wanted as they come."""
-    from kubelet_sim.cli.tracing.moves import Moves
+    from kubelet_sim.present.trace.moves import Moves
 
     if not at_once and picker.criteria.about:
         lines = list(lines)
@@ -146,7 +146,7 @@ def _picked(lines: Iterable[Line], picker: Picker, *, at_once: bool) -> Iterator
 
 
 def _diagram(moves: list[Move], form: str) -> str:
-    from kubelet_sim.cli.tracing.diagram import ascii_diagram, mermaid
+    from kubelet_sim.present.trace.diagram import ascii_diagram, mermaid
 
     return mermaid(moves) if form == "mermaid" else ascii_diagram(moves, shutil.get_terminal_size((100, 24)).columns)
 
@@ -185,7 +185,7 @@ def _as_json(line: Line) -> str:
 
 def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:
     """A file of its own, written as a whole or not at all."""
-    from kubelet_sim.cli.tracing.page import page_of_file, page_of_node
+    from kubelet_sim.present.trace.page import page_of_file, page_of_node
     from kubelet_sim.scenario.recorder import write_atomically
 
     if file is not None:

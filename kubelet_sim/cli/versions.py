@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.options import debug, output_option
+from kubelet_sim.cli.helpers.options import debug, output_option
 
 if TYPE_CHECKING:
     from kubelet_sim.profiles import Profile
@@ -30,7 +30,7 @@ def versions(ctx: click.Context, output: str) -> None:
     """  # noqa: D301
     if ctx.invoked_subcommand is not None:
         return
-    from kubelet_sim.cli.render import machine_text, table_text
+    from kubelet_sim.present.rendering import machine_text, table_text
     from kubelet_sim.profiles import RELEASES
 
     releases = list(RELEASES.values())
@@ -57,7 +57,7 @@ def diff(before: str, after: str, output: str) -> None:
     \b
     Example: kubelet-sim versions diff 1.24 1.25
     """  # noqa: D301
-    from kubelet_sim.cli.render import machine_text
+    from kubelet_sim.present.rendering import machine_text
     from kubelet_sim.profiles import profile_of
     from kubelet_sim.profiles.gates import gates_moved
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.faults.signals import listener
-from kubelet_sim.node.plugin_process import Line
+from kubelet_sim.node.plugin.plugin_process import Line
 
 
 class AttachedPlugin:

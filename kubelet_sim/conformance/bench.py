@@ -42,17 +42,17 @@ from attrs import define, field, frozen
 from kubelet_sim.conformance.check import Check, Level, Stage
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.connection import RecordedConnection
+from kubelet_sim.conformance.plugin_log import Listed, Registered, Seen
 from kubelet_sim.conformance.probe import Probe
 from kubelet_sim.conformance.rig import Plugin, Recovery, Rig, Window
 from kubelet_sim.conformance.verdict import Finding
-from kubelet_sim.conformance.watching import Listed, Registered, Seen
 from kubelet_sim.errors import KubeletSimError, RegistrationRefused
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.plugin_process import PluginProcess
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import Json
 from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.container.host import FileKind, HostFile
-from kubelet_sim.node.host_files import LocalFiles
-from kubelet_sim.node.layout import KUBELET_ROOT
+from kubelet_sim.node.oci.host_files import LocalFiles
+from kubelet_sim.node.root_directory.layout import KUBELET_ROOT
 
 _MOST_LINKS = 40
 

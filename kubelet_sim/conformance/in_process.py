@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.layout import RootLayout
-from kubelet_sim.node.plugin_process import Launch, Line, PluginProcess
+from kubelet_sim.node.plugin.plugin_process import Launch, Line, PluginProcess
+from kubelet_sim.node.root_directory.layout import RootLayout
 
 Start = Callable[[Path], AbstractContextManager[object]]
 """Given the device-plugin directory, a plugin that serves there from its entry, registered or about to be, to its exit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubelet_sim.conformance.attached import AttachedPlugin
 from kubelet_sim.foreign import gist
-from kubelet_sim.node.plugin_process import PluginProcess
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 
 
 def last_words(plugin: PluginProcess | AttachedPlugin) -> str:

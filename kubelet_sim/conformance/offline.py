@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from kubelet_sim.conformance.pods import pod_of
-from kubelet_sim.core.alignment import Alignment
 from kubelet_sim.core.effects import CallAllocate, CallGetDevicePluginOptions, Walk
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged, StatusRoundDue
-from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.core.walks import AdmissionAsked, RegisterAsked
 from kubelet_sim.errors import KubeletSimError

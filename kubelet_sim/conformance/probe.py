@@ -14,8 +14,8 @@ from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import DIAL_TIMEOUT_S, PluginOptions, Registration, SocketName
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR
-from kubelet_sim.node.links import socket_path
+from kubelet_sim.node.kubelet_process.plugin_connections import socket_path
+from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR
 from kubelet_sim.wire import unix_socket
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 

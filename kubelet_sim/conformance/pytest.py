@@ -128,7 +128,7 @@ class PytestSuite:
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not file.exists():
-                from kubelet_sim.conformance.reports.writing import replace
+                from kubelet_sim.conformance.reports.report_files import replace
 
                 replace(file, json.dumps(self._play(self._collected(request))).encode())
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -176,7 +176,7 @@ def _suite_of(item: pytest.Item) -> object:
 def _told(report: Report, outcome: Outcome) -> dict[str, Any]:
     """A `Told` as JSON; text of others is made harmless here, since it goes to a terminal and into JUnit files."""
     from kubelet_sim.conformance.check import Level
-    from kubelet_sim.conformance.reports.telling import account, mark_of, record_line
+    from kubelet_sim.conformance.reports.report_text import account, mark_of, record_line
     from kubelet_sim.foreign import escape_lines, escape_terminal
 
     mark = mark_of(report, outcome).value

@@ -21,19 +21,19 @@ from kubelet_sim.conformance.attached import AttachedPlugin
 from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
-from kubelet_sim.conformance.listening import listening_paths
+from kubelet_sim.conformance.listeners import listening_paths
+from kubelet_sim.conformance.plugin_log import Seen
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.shuffled import Shuffled
-from kubelet_sim.conformance.watching import Seen
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.node.bell import Bell
-from kubelet_sim.node.booting import plugin_calls
 from kubelet_sim.node.config import NodeConfig, SocketAppears
-from kubelet_sim.node.isolation import namespaces_available
-from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.isolation import namespaces_available
+from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.profiles import Profile
 from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder

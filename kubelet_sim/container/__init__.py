@@ -4,12 +4,12 @@ Pure: the host's files are looked at through the port `HostFiles`. `building` pu
 write it in the two formats of the ecosystem, `explaining` says where everything came from.
 """
 
-from kubelet_sim.container.building import Surroundings, container_config
+from kubelet_sim.container.builder import Surroundings, container_config
 from kubelet_sim.container.cdi.registry import DEFAULT_DIRECTORIES, Registry, read_registry
 from kubelet_sim.container.config import ContainerConfig
 from kubelet_sim.container.cri import cri
 from kubelet_sim.container.diagnosis import Remark, Severity, diagnose
-from kubelet_sim.container.explaining import Explanation, explain
+from kubelet_sim.container.explanation import Explanation, explain
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
 from kubelet_sim.container.oci import RuntimeOptions, oci
 

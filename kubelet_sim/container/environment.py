@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from kubelet_sim.container.config import Env, Giver, NotSimulated, Origin
 from kubelet_sim.container.expansion import expand, known
-from kubelet_sim.container.reading import Part
+from kubelet_sim.container.manifest_parts import Part
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubelet_sim.container.config import IdMapping, Limits, Security
-from kubelet_sim.container.reading import Part
+from kubelet_sim.container.manifest_parts import Part
 from kubelet_sim.model.pod import Container, Pod
 
 _MASKED = (

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from kubelet_sim.container.config import Bind, Giver, Made, NotSimulated, Origin, PodFacts, Propagation
 from kubelet_sim.container.expansion import expand
-from kubelet_sim.container.reading import Part
+from kubelet_sim.container.manifest_parts import Part
 from kubelet_sim.errors import UsageError
 
 ETC_HOSTS = "/etc/hosts"

@@ -12,15 +12,15 @@ from functools import cache
 
 from attrs import define, field
 
-from kubelet_sim.core.active_pods import ActivePods
-from kubelet_sim.core.arranged import Arranged
-from kubelet_sim.core.books import Books
-from kubelet_sim.core.endpoint import Endpoint
-from kubelet_sim.core.listing import Listing
+from kubelet_sim.core.devices.allocations import Books
+from kubelet_sim.core.devices.device_list import Listing
+from kubelet_sim.core.devices.endpoint import Endpoint
+from kubelet_sim.core.devices.ordered_lists import Arranged
+from kubelet_sim.core.devices.reusable_devices import ReuseTable
+from kubelet_sim.core.kubelet.active_pods import ActivePods
 from kubelet_sim.core.ports import Journal, Order
-from kubelet_sim.core.reuse import ReuseTable
-from kubelet_sim.core.tally import TopologyTally
 from kubelet_sim.core.topology.affinities import Affinities
+from kubelet_sim.core.topology.counters import TopologyTally
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, Merger, merger
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, ContainerName, DeviceID, PodUID, ResourceName

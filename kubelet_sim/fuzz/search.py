@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
+from kubelet_sim.fuzz.plan_runs import Failure, OutOfTime, first_look, run
 from kubelet_sim.fuzz.plans import Plan, document, first_plans, plans, story_of
-from kubelet_sim.fuzz.running import Failure, OutOfTime, first_look, run
-from kubelet_sim.fuzz.shrinking import simpler, without_some
+from kubelet_sim.fuzz.shrinker import simpler, without_some
 
 Steps = tuple[Mapping[str, Any], ...]
 SIMPLE_RUNS = sum(1 for _ in first_plans())

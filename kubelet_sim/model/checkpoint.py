@@ -1,4 +1,4 @@
-"""The values of the checkpoint document; its text and checksum are `kubelet_sim.core.checkpoint_text`.
+"""The values of the checkpoint document; its text and checksum are `kubelet_sim.core.checkpoint_file.document_text`.
 
 `None` and empty differ everywhere in this document, in the file as in the checksum.
 """

@@ -19,7 +19,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, Registration
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.caller import unless_done
+from kubelet_sim.node.kubelet_process.caller import unless_done
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, PluginConnection
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Self
 
-from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuBooks
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.faults import Fault
@@ -19,20 +19,20 @@ from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.booting import Booting, plugin_calls
+from kubelet_sim.node.api_objects.events import NODE_NAME, WARNING, Events
+from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.events import NODE_NAME, WARNING, Events
 from kubelet_sim.node.faults import ActiveFault, FaultBook
 from kubelet_sim.node.hooks import Hooks
-from kubelet_sim.node.kubelet import Kubelet, finished
-from kubelet_sim.node.main_loop import MainLoop
+from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting, plugin_calls
+from kubelet_sim.node.kubelet_process.kubelet_lifecycle import NO_KUBELET, KubeletProcesses
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.node_pods import NodePods
-from kubelet_sim.node.pod_status import PodStatuses
+from kubelet_sim.node.pods.main_loop import MainLoop
+from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
-from kubelet_sim.node.processes import NO_KUBELET, KubeletProcesses
-from kubelet_sim.node.root import Root
-from kubelet_sim.node.runtime import SimulatedRuntime
+from kubelet_sim.node.root_directory.root import Root
 from kubelet_sim.node.surroundings import Surroundings, Timers
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.waiting import to_its_end

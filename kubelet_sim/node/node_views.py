@@ -11,18 +11,18 @@ from attrs import evolve
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
-from kubelet_sim.node.booting import Booting
+from kubelet_sim.node.api_objects.events import Events
+from kubelet_sim.node.api_objects.pod_objects import pod_object
+from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.container_status import TERMINAL
-from kubelet_sim.node.events import Events
-from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.main_loop import MainLoop
-from kubelet_sim.node.objects import pod_object
-from kubelet_sim.node.pod_status import PodStatuses
+from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting
+from kubelet_sim.node.kubelet_process.kubelet_lifecycle import KubeletProcesses
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.pods.container_status import TERMINAL
+from kubelet_sim.node.pods.main_loop import MainLoop
+from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.ports import Clock
-from kubelet_sim.node.processes import KubeletProcesses
-from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
 from kubelet_sim.node.waited_for import InVain
 from kubelet_sim.transcript import Record, Transcript
@@ -88,7 +88,7 @@ class NodeViews:
         return self._events.views()
 
     def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        """A pod with its status, as the API would show it: see `kubelet_sim.node.objects`.
+        """A pod with its status, as the API would show it: see `kubelet_sim.node.api_objects.pod_objects`.
 
         Raises:
             UsageError: there is no such pod.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kubelet_sim.core.endpoint import EndpointState, state_of
-from kubelet_sim.core.health import health_of
-from kubelet_sim.core.requests import effective_amounts
+from kubelet_sim.core.devices.endpoint import EndpointState, state_of
+from kubelet_sim.core.devices.pod_device_health import health_of
+from kubelet_sim.core.kubelet.pod_requests import effective_amounts
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.pod import Container, Pod
@@ -20,10 +20,10 @@ from kubelet_sim.model.views import (
     PodView,
     ResourceView,
 )
-from kubelet_sim.node.container_status import ContainerStatus
-from kubelet_sim.node.links import Link
-from kubelet_sim.node.pods import KnownPod, PodTable
-from kubelet_sim.node.runtime import SimulatedRuntime
+from kubelet_sim.node.api_objects.pod_table import KnownPod, PodTable
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
+from kubelet_sim.node.pods.container_status import ContainerStatus
+from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 
 
 def quantities(amounts: Mapping[str, Quantity]) -> tuple[tuple[str, str], ...]:

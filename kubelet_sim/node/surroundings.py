@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
+from kubelet_sim.node.api_objects.events import Events
+from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.events import Events
-from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.pod_status import PodStatuses
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.ports import Clock
-from kubelet_sim.node.runtime import SimulatedRuntime
 from kubelet_sim.transcript import Transcript
 
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kubelet_sim.core.checkpoint_reading import parse
-from kubelet_sim.core.checkpoint_text import checksum, encode
+from kubelet_sim.core.checkpoint_file.decoder import parse
+from kubelet_sim.core.checkpoint_file.document_text import checksum, encode
 from kubelet_sim.errors import CheckpointUnreadable, UsageError
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.wire.messages import decode_container_response

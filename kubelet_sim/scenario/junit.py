@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from junitparser import Failure, Skipped, TestCase, TestSuite
 
 from kubelet_sim.foreign import xml_text
-from kubelet_sim.scenario.checking import Outcome
+from kubelet_sim.scenario.parallel_play import Outcome
 
 
 def junit_text(outcomes: Sequence[Outcome]) -> str:

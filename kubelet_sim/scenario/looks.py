@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
-from kubelet_sim.container.annotating import CDI_PLUGIN
+from kubelet_sim.container.annotation_rules import CDI_PLUGIN
 from kubelet_sim.container.cdi.annotations import annotation_key, annotation_value
 from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.core.state import State

@@ -27,7 +27,7 @@ from kubelet_sim.scenario.command import (
     CommandScript,
     read_command,
 )
-from kubelet_sim.scenario.including import Folder
+from kubelet_sim.scenario.included_files import Folder
 from kubelet_sim.scenario.order import Choices, read_choices
 from kubelet_sim.scenario.places import Place, Places
 from kubelet_sim.scenario.script import Script, read_script

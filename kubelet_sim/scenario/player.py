@@ -17,19 +17,19 @@ from attrs import evolve, field, frozen
 
 from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.node.bell import Bell
-from kubelet_sim.node.booting import plugin_calls
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile
 from kubelet_sim.scenario.compare import Patience, matches, patience
 from kubelet_sim.scenario.model import NO_EXPECTATION, Step, Story
-from kubelet_sim.scenario.observing import Observed
+from kubelet_sim.scenario.observed_calls import Observed
 from kubelet_sim.scenario.order import Following
-from kubelet_sim.scenario.settling import settle_before
+from kubelet_sim.scenario.settled_node import settle_before
 from kubelet_sim.scenario.stage import Stage
-from kubelet_sim.scenario.watching import WatchedCalls
+from kubelet_sim.scenario.watched_calls import WatchedCalls
 from kubelet_sim.scenario.whole_node import WholeNode
 from kubelet_sim.transcript import Record
 from kubelet_sim.waiting import to_its_end

@@ -15,7 +15,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
-from kubelet_sim.node.layout import KUBELET_ROOT
+from kubelet_sim.node.root_directory.layout import KUBELET_ROOT
 from kubelet_sim.scenario.script import AllocateScript, Devices, During, Script
 from kubelet_sim.wire.plugin_server import PluginServer
 

@@ -15,12 +15,12 @@ from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.views import PluginView
 from kubelet_sim.node.bell import Bell
-from kubelet_sim.node.isolation import namespaces_available
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.isolation import namespaces_available
+from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
 from kubelet_sim.scenario.command import CommandScript
-from kubelet_sim.scenario.including import Folder
-from kubelet_sim.scenario.observing import Observed, double_holders
+from kubelet_sim.scenario.included_files import Folder
+from kubelet_sim.scenario.observed_calls import Observed, double_holders
 
 STOPS_WITHIN_S = 10.0
 """How long a process may take after SIGTERM."""

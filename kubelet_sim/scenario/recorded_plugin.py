@@ -14,7 +14,7 @@ from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest, Registration
 from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.recording.codec import decode
-from kubelet_sim.node.recording.reading import Line, read_header, read_lines
+from kubelet_sim.node.recording.reader import Line, read_header, read_lines
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.script import Devices, Script
 from kubelet_sim.scenario.standin import Say

@@ -26,11 +26,13 @@ from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.scenario import compare, editing, sharing
-from kubelet_sim.scenario.checking import Outcome, check
+from kubelet_sim.scenario import compare
+from kubelet_sim.scenario import expectation_edits as editing
+from kubelet_sim.scenario import shared_text as sharing
 from kubelet_sim.scenario.model import NO_EXPECTATION, Story, read_stories
+from kubelet_sim.scenario.parallel_play import Outcome, check
 from kubelet_sim.scenario.player import PlayedStep
-from kubelet_sim.scenario.settling import lives_by_itself
+from kubelet_sim.scenario.settled_node import lives_by_itself
 from kubelet_sim.scenario.verbs import VERBS
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*(?: [A-Za-z0-9_./@-]+)*", re.ASCII)

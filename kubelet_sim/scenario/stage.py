@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubelet_sim.core.health import allocated_resources_status
+from kubelet_sim.core.devices.pod_device_health import allocated_resources_status
 from kubelet_sim.core.topology.masks import nodes_of
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.admission import Rejected
@@ -15,13 +15,13 @@ from kubelet_sim.model.pod_resources import ApiVersion
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.registry_plan import PERIOD_S as RECONCILER_S
+from kubelet_sim.node.services.registry_plan import PERIOD_S as RECONCILER_S
 from kubelet_sim.profiles import Cdi
 from kubelet_sim.scenario import looks
 from kubelet_sim.scenario.backstage import Backstage
-from kubelet_sim.scenario.catching_up import CatchingUp
+from kubelet_sim.scenario.catch_up import CatchingUp
 from kubelet_sim.scenario.model import Step, Story
-from kubelet_sim.scenario.observing import Observed
+from kubelet_sim.scenario.observed_calls import Observed
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.processes import Processes
 from kubelet_sim.scenario.verbs import fault_of
@@ -235,7 +235,7 @@ class Stage(Backstage, Views):
         return allocated_resources_status(self._node.kubelet.state, self._known(pod))
 
     async def _do_metrics(self, about: str = "") -> Any:
-        from kubelet_sim.node.metrics import metrics_of
+        from kubelet_sim.node.services.metrics import metrics_of
 
         numbers = metrics_of(self._node.kubelet).numbers()
         return {name: number for name, number in numbers.items() if about in name}

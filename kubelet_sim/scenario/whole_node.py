@@ -12,7 +12,7 @@ from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.life import AS_USUAL, Comeback, Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.clock import settle
-from kubelet_sim.node.kubelet import KubeletGone
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.stage import Stage
 

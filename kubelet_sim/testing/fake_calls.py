@@ -17,7 +17,7 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.model.response import ContainerResponse
-from kubelet_sim.node.caller import unless_set
+from kubelet_sim.node.kubelet_process.caller import unless_set
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.foreign import ending, gist
-from kubelet_sim.node.isolation import isolated_command, namespaces_available, supervised_command
+from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_available, supervised_command
 from kubelet_sim.node.waited_for import Gone
 
 STOP_S = 10.0

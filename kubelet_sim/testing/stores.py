@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_sim.core.checkpoint_parts import Encoder
-from kubelet_sim.core.checkpoint_reading import decode
+from kubelet_sim.core.checkpoint_file.decoder import decode
+from kubelet_sim.core.checkpoint_file.encoder import Encoder
 from kubelet_sim.errors import CheckpointMissing, CheckpointNotWritten
 from kubelet_sim.model.checkpoint import CheckpointDocument
 

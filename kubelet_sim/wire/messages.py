@@ -12,7 +12,7 @@ from kubelet_sim.model.device import HEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions, PreferredAllocationRequest, Registration
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
-from kubelet_sim.wire.decoding import parse
+from kubelet_sim.wire.decoder import parse
 from kubelet_sim.wire.pb import deviceplugin_v1beta1_pb2 as pb
 
 REGISTRATION_SERVICE = "v1beta1.Registration"

@@ -12,7 +12,7 @@ from kubelet_sim.errors import RpcFailed, TransportError, UsageError
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.wire import noise, unix_socket
 from kubelet_sim.wire import pod_resources_messages as messages
-from kubelet_sim.wire.decoding import parse
+from kubelet_sim.wire.decoder import parse
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.pb import podresources_v1_pb2 as v1
 from kubelet_sim.wire.pb import podresources_v1alpha1_pb2 as v1alpha1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubelet_sim.model.plugin import PluginInfo
-from kubelet_sim.wire.decoding import parse
+from kubelet_sim.wire.decoder import parse
 from kubelet_sim.wire.pb import pluginregistration_v1_pb2 as pb
 
 SERVICE = "pluginregistration.Registration"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from kubelet_sim.node.isolation import namespaces_available
+from kubelet_sim.node.plugin.isolation import namespaces_available
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-m", "kubelet_sim")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR, LAUNCHER
+from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR, LAUNCHER
 from tests.cli.running import (
     PATIENCE_S,
     PLUGIN,

@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from kubelet_sim.node.isolation import isolated_command, namespaces_available
+from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_available
 from plugins_examples.env_gpu.__main__ import main
 from plugins_examples.env_gpu.inventory import gpu_ids
 from plugins_examples.pb import api_pb2, api_pb2_grpc

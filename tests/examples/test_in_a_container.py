@@ -12,9 +12,9 @@ import pytest
 
 from kubelet_sim.container import Surroundings, container_config, read_registry
 from kubelet_sim.container.seen import compared
-from kubelet_sim.node.bundle import kubelet_root, new_directory, write_bundle
-from kubelet_sim.node.host_files import LocalFiles
-from kubelet_sim.node.oci_runtime import CannotRun, run_probed
+from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
+from kubelet_sim.node.oci.host_files import LocalFiles
+from kubelet_sim.node.oci.oci_runtime import CannotRun, run_probed
 from tests.examples.fleet import EXAMPLES, Example, Fleet, pod
 from tests.unit.container.parts import check_oci, share
 

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from kubelet_sim.model.views import NodeSnapshot, PluginView
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.isolation import isolated_command, namespaces_available
+from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_available
 from kubelet_sim.node.sync import SyncNode
 from tests.examples.fleet import PATIENCE_S, ROOT, healthy, start
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubelet_sim.errors import TransportError
 from kubelet_sim.fuzz import FuzzConfig, search
-from kubelet_sim.fuzz.writing import story_text
+from kubelet_sim.fuzz.story_file import story_text
 from plugins_examples.faulty.faults import living
 
 QUICK = ("ids-of-a-process", "relative-path-for-two")

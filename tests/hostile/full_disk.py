@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_sim.model.admission import Rejected
-from kubelet_sim.node.checkpoint_file import read_file
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.testing.fake_calls import FakeCalls
 from kubelet_sim.transcript import Level
 from tests.unit.node.bench import device, pod, registration

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.core.checkpoint_text import encode
+from kubelet_sim.core.checkpoint_file.decoder import decode
+from kubelet_sim.core.checkpoint_file.document_text import encode
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
-from kubelet_sim.node.checkpoint_file import MOST_VALUES, read_file
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.isolation import namespaces_available
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.plugin.isolation import namespaces_available
+from kubelet_sim.node.root_directory.checkpoint_file import MOST_VALUES, read_file
 from kubelet_sim.testing.fake_calls import FakeCalls, FakePeer
 from kubelet_sim.transcript import Level
 from tests.unit.node.bench import device, pod, registration

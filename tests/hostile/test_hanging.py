@@ -11,7 +11,7 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.node.kubelet import KubeletGone
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from tests.hostile import peers
 from tests.hostile.cases import never, one_list, silence, socket_of
 from tests.hostile.peers import GOOD, Ground, Serve, on_ground, pod, serves_the_next

@@ -9,7 +9,7 @@ import grpc
 
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import ClientID, DeviceID
-from kubelet_sim.node.driver import SPENT_LINKS
+from kubelet_sim.node.kubelet_process.driver import SPENT_LINKS
 from tests.hostile.cases import fails, one_list
 from tests.hostile.peers import GOOD, Ground, good_plugin, on_ground, serves_the_next
 from tests.wire import helpers

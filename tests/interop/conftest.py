@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.node.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, namespaces_available
+from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, namespaces_available
 from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER
 from tests.interop.rdma import RdmaMachine
 

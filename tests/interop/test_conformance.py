@@ -13,7 +13,7 @@ import pytest
 
 from kubelet_sim.conformance import Isolation, Mode, Progress, Report, Status, SuiteConfig, run
 from kubelet_sim.conformance.reports.terminal import report_lines
-from kubelet_sim.node.isolation import LAUNCHER, namespaces_available
+from kubelet_sim.node.plugin.isolation import LAUNCHER, namespaces_available
 from tests.interop.looking import BUILD_LIMIT_S
 from tests.interop.rdma import RdmaMachine
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kubelet_sim.core.checkpoint_reading import decode
+from kubelet_sim.core.checkpoint_file.decoder import decode
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import AllocationView, NodeSnapshot
-from kubelet_sim.node.checkpoint_file import read_file
+from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.node.sync import SyncNode
 
 Answer = Callable[[str, tuple[str, ...]], ContainerSpec]

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubelet_sim.core import invariants
-from kubelet_sim.core.checkpoint_text import checksum
+from kubelet_sim.core.checkpoint_file.document_text import checksum
 from kubelet_sim.core.facts import PodActivated
+from kubelet_sim.core.kubelet import invariants
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -25,7 +25,7 @@ from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.store import FileCheckpointStore
+from kubelet_sim.node.root_directory.checkpoint_store import FileCheckpointStore
 
 RESOURCE = ResourceName("example.com/dev")
 SOCKET = "../plugin/p.sock"

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from attrs import define, field
 
-from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.core.checkpoint_text import checksum
+from kubelet_sim.core.checkpoint_file.decoder import decode
+from kubelet_sim.core.checkpoint_file.document_text import checksum
 from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.checkpoint import CheckpointDocument
 from tests.life import busy_node

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from kubelet_sim.core.checkpoint_drawing import Drawing
-from kubelet_sim.core.checkpoint_parts import Encoder
-from kubelet_sim.core.checkpoint_reading import decode, parse
-from kubelet_sim.core.checkpoint_repairs import repairs
-from kubelet_sim.core.checkpoint_text import checksum, dump, encode
+from kubelet_sim.core.checkpoint_file.decoder import decode, parse
+from kubelet_sim.core.checkpoint_file.document_text import checksum, dump, encode
+from kubelet_sim.core.checkpoint_file.dump_spans import Drawing
+from kubelet_sim.core.checkpoint_file.encoder import Encoder
+from kubelet_sim.core.checkpoint_file.repairs import repairs
 from kubelet_sim.errors import CheckpointCorrupt, CheckpointError
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 

@@ -11,7 +11,7 @@ from kubelet_sim.container import container_config, cri, explain, oci
 from kubelet_sim.container.config import ContainerConfig
 from kubelet_sim.container.host import FileKind, HostFile
 from kubelet_sim.container.oci import effective_env
-from kubelet_sim.core.merge import merged
+from kubelet_sim.core.devices.response_merge import merged
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec, DeviceNode, Mount
 from tests.unit.container import cri_messages

@@ -19,10 +19,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kubelet_sim.core import invariants
-from kubelet_sim.core.checkpoint_parts import Encoder
-from kubelet_sim.core.checkpoint_reading import decode
-from kubelet_sim.core.checkpoint_text import encode
+from kubelet_sim.core.checkpoint_file.decoder import decode
+from kubelet_sim.core.checkpoint_file.document_text import encode
+from kubelet_sim.core.checkpoint_file.encoder import Encoder
+from kubelet_sim.core.devices.response_merge import merged
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
@@ -37,8 +37,8 @@ from kubelet_sim.core.effects import (
     WriteCheckpoint,
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, PodActivated, StatusRoundDue, StreamEnded, WatchedPluginGone
-from kubelet_sim.core.merge import merged
-from kubelet_sim.core.requests import requested
+from kubelet_sim.core.kubelet import invariants
+from kubelet_sim.core.kubelet.pod_requests import requested
 from kubelet_sim.core.topology.settings import TopologySettings
 from kubelet_sim.errors import (
     CheckpointNotWritten,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubelet_sim.core.free import FreeIds
-from kubelet_sim.core.listing import Listing
-from kubelet_sim.core.ordered_ids import OrderedIds
+from kubelet_sim.core.devices.available_devices import FreeIds
+from kubelet_sim.core.devices.device_list import Listing
+from kubelet_sim.core.devices.ordered_ids import OrderedIds
 from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode
 from kubelet_sim.testing.strategies import device_lists

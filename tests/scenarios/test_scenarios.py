@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.node.inodes import inode_of
-from kubelet_sim.node.recording.replaying import replay
+from kubelet_sim.node.recording.replay import replay
+from kubelet_sim.node.root_directory.held_inode import inode_of
 from kubelet_sim.scenario.model import Story, read_stories
 from kubelet_sim.scenario.player import play
 from kubelet_sim.scenario.report import wrong_step_text

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from kubelet_sim.core.endpoint import TRANSITIONS, EndpointEvent, EndpointState
+from kubelet_sim.core.devices.endpoint import TRANSITIONS, EndpointEvent, EndpointState
 from kubelet_sim.profiles import RELEASES
 from kubelet_sim.profiles.words import SWITCHES
 

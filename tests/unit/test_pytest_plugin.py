@@ -320,7 +320,7 @@ def test_a_failing_test_shows_and_keeps_its_transcript(
     assert "\x1b[31m" not in done.stdout.str()
     (kept,) = (pytester.path / "kept").iterdir()
     assert kept.name.endswith("test_bad.1.jsonl")
-    from kubelet_sim.node.recording.replaying import replay
+    from kubelet_sim.node.recording.replay import replay
 
     with kept.open() as lines:
         assert replay(lines).differences == ()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.core.checkpoint_reading import decode, parse
-from kubelet_sim.core.checkpoint_text import checksum, dump, encode
+from kubelet_sim.core.checkpoint_file.decoder import decode, parse
+from kubelet_sim.core.checkpoint_file.document_text import checksum, dump, encode
 from kubelet_sim.errors import CheckpointCorrupt, CheckpointUnreadable
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 

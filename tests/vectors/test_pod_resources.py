@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from kubelet_sim.core.device_views import allocatable_devices, allocatable_entries, device_entries
+from kubelet_sim.core.devices.device_views import allocatable_devices, allocatable_entries, device_entries
 from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.core.state import State
 from kubelet_sim.model.device import Device

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from kubelet_sim.node.recording.replaying import replay
+from kubelet_sim.node.recording.replay import replay
 from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.player import play
 from kubelet_sim.scenario.report import wrong_step_text

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from kubelet_sim.core.affinity import partition
-from kubelet_sim.core.books import AllocationRecord
-from kubelet_sim.core.choice import choosing
-from kubelet_sim.core.device_hints import container_hints, pod_hints
+from kubelet_sim.core.devices.affinity_split import partition
+from kubelet_sim.core.devices.allocations import AllocationRecord
+from kubelet_sim.core.devices.device_hints import container_hints, pod_hints
+from kubelet_sim.core.devices.device_selection import choosing
+from kubelet_sim.core.devices.endpoint import Endpoint
 from kubelet_sim.core.effects import CallGetPreferredAllocation, Effect, Walk
-from kubelet_sim.core.endpoint import Endpoint
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.core.topology import masks
+from kubelet_sim.core.topology.hint_merge import best_count, only_single_nodes
 from kubelet_sim.core.topology.hints import Hint, HintsByResource, flattened
-from kubelet_sim.core.topology.merging import best_count, only_single_nodes
-from kubelet_sim.core.topology.scopes import TopologyManager
 from kubelet_sim.core.topology.settings import NumaNodeInfo, Policy, TopologySettings, merger
+from kubelet_sim.core.topology.topology_manager import TopologyManager
 from kubelet_sim.errors import AllocationFailed, RpcFailed, TopologyRefused, UsageError
 from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.device import Device

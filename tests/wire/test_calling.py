@@ -17,7 +17,7 @@ from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.testing.fake_plugin import FakePlugin
-from kubelet_sim.wire import calling
+from kubelet_sim.wire import calls_by_hand as calling
 from tests.wire.helpers import short_directory
 
 DEVICE = "example.com/dev"

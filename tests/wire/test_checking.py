@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario import checking
-from kubelet_sim.scenario.checking import Outcome, check
+from kubelet_sim.scenario import parallel_play as checking
 from kubelet_sim.scenario.model import Story, story_from_mapping
+from kubelet_sim.scenario.parallel_play import Outcome, check
 from kubelet_sim.scenario.player import NotPlayable
 from kubelet_sim.scenario.recorder import NotRecorded, record
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from kubelet_sim.cli.standin import devices
+from kubelet_sim.cli.plugin import devices
 from kubelet_sim.manifests.kubelet_configuration import read_kubelet_configuration
 from kubelet_sim.scenario.model import story_from_mapping
 from kubelet_sim.scenario.player import play

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from kubelet_sim.scenario.checking import Outcome, check
 from kubelet_sim.scenario.model import read_stories
+from kubelet_sim.scenario.parallel_play import Outcome, check
 from kubelet_sim.scenario.recorder import record
 from kubelet_sim.scenario.script import read_script
 

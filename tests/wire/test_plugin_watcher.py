@@ -22,7 +22,7 @@ from kubelet_sim.model.views import PluginView, ResourceView
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.plugin_watcher import PluginWatcher
+from kubelet_sim.node.services.plugin_watcher import PluginWatcher
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.script import Script

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario.checking import check
 from kubelet_sim.scenario.model import story_from_mapping
+from kubelet_sim.scenario.parallel_play import check
 from kubelet_sim.scenario.player import NotPlayable, Played, play
 from kubelet_sim.scenario.report import wrong_step_text
 

@@ -8,7 +8,6 @@ from kubelet_sim.conformance.checks import (
     consumers,
     health,
     lifecycle,
-    listing,
     names,
     options,
     pre_start,
@@ -24,6 +23,7 @@ from kubelet_sim.conformance.checks import (
     takeover,
     topology,
 )
+from kubelet_sim.conformance.checks import lists as listing
 
 __all__ = [
     "allocate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kubelet_sim.conformance.asking import (
+from kubelet_sim.conformance.answers import (
     UNKNOWN_ID,
     answers,
     difference,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
 
-from kubelet_sim.conformance.asking import (
+from kubelet_sim.conformance.answers import (
     answers,
     cdi_names,
     difference,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.listing import SHOWN, some
+from kubelet_sim.conformance.checks.lists import SHOWN, some
 from kubelet_sim.conformance.host import host_of
+from kubelet_sim.conformance.plugin_log import Listed
 from kubelet_sim.conformance.pods import CONTAINER, admitted, pod_of
-from kubelet_sim.conformance.watching import Listed
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.ids import ResourceName
 

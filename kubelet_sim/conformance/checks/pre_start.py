@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.asking import UNKNOWN_ID, has_fallen, outcome, with_option
+from kubelet_sim.conformance.answers import UNKNOWN_ID, has_fallen, outcome, with_option
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.conformance.connection import RecordedConnection

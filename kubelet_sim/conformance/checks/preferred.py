@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from kubelet_sim.conformance.asking import (
+from kubelet_sim.conformance.answers import (
     UNKNOWN_ID,
     answers,
     has_fallen,

@@ -9,11 +9,11 @@ from pathlib import Path
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.conformance.last_words import last_words
+from kubelet_sim.conformance.plugin_log import Registered
 from kubelet_sim.conformance.probe import Probe
-from kubelet_sim.conformance.watching import Registered
 from kubelet_sim.foreign import ending
 from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
-from kubelet_sim.node.os_errors import os_error_text
+from kubelet_sim.node.root_directory.os_errors import os_error_text
 
 HAPPENS_WITHIN_S = 30.0
 SURFACES_WITHIN_S = 30.0

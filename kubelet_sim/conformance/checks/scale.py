@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.listing import LIMIT_BYTES
+from kubelet_sim.conformance.checks.lists import LIMIT_BYTES
 from kubelet_sim.conformance.checks.streams import GROWTH, counts
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed

@@ -10,7 +10,7 @@ import stat
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from kubelet_sim.conformance.asking import one_each
+from kubelet_sim.conformance.answers import one_each
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.errors import RpcFailed

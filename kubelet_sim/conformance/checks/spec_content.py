@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from kubelet_sim.conformance.asking import Granted, cdi_names, granted, quoted
+from kubelet_sim.conformance.answers import Granted, cdi_names, granted, quoted
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, check
 from kubelet_sim.conformance.pods import admitted_spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kubelet_sim.conformance.asking import (
+from kubelet_sim.conformance.answers import (
     SINGLES,
     Granted,
     annotated_names,
@@ -19,7 +19,7 @@ from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, check
 from kubelet_sim.conformance.host import host_of
 from kubelet_sim.container.cdi.annotations import PREFIX
-from kubelet_sim.container.cdi.decoding import BadSpec, decode
+from kubelet_sim.container.cdi.decoder import BadSpec, decode
 from kubelet_sim.container.cdi.names import BadName, parse_name
 from kubelet_sim.container.cdi.registry import Registry, read_registry
 from kubelet_sim.container.host import FileKind

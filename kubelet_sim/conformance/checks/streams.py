@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.checks.listing import FIRST_AT_LATEST_S, FIRST_WITHIN_S, first_of, replaced
+from kubelet_sim.conformance.checks.lists import FIRST_AT_LATEST_S, FIRST_WITHIN_S, first_of, replaced
 
 GROUP = Group.LISTING
 CHANGE_WITHIN_S = 30.0

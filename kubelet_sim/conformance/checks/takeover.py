@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from kubelet_sim.conformance.asking import one_each
+from kubelet_sim.conformance.answers import one_each
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
 from kubelet_sim.conformance.host import host_of

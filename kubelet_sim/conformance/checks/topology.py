@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, check
-from kubelet_sim.conformance.checks.listing import SHOWN, report, some
+from kubelet_sim.conformance.checks.lists import SHOWN, report, some
 from kubelet_sim.conformance.offline import verdict
 from kubelet_sim.core.topology.masks import LAST_NODE
 from kubelet_sim.model.admission import Rejected

@@ -11,7 +11,15 @@ from html import escape
 
 from kubelet_sim.conformance.check import Level
 from kubelet_sim.conformance.reports import matrix
-from kubelet_sim.conformance.reports.telling import Mark, about_pairs, account, mark_of, record_line, verdict, what_came
+from kubelet_sim.conformance.reports.report_text import (
+    Mark,
+    about_pairs,
+    account,
+    mark_of,
+    record_line,
+    verdict,
+    what_came,
+)
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import cut, escape_lines, escape_terminal
 

@@ -14,7 +14,7 @@ from importlib import resources
 
 from kubelet_sim.conformance.check import Group
 from kubelet_sim.conformance.reports import matrix
-from kubelet_sim.conformance.reports.telling import (
+from kubelet_sim.conformance.reports.report_text import (
     Mark,
     about_pairs,
     evidence_lines,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import resources
 
 from kubelet_sim.conformance.check import Check
-from kubelet_sim.conformance.reports.telling import checks_of, conforms, counts, mark_of, plain
+from kubelet_sim.conformance.reports.report_text import checks_of, conforms, counts, mark_of, plain
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report
 from kubelet_sim.transcript import Json, Record
 

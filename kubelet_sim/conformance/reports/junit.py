@@ -11,7 +11,7 @@ from itertools import groupby
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from kubelet_sim.conformance.reports.telling import (
+from kubelet_sim.conformance.reports.report_text import (
     Mark,
     about_pairs,
     account,

@@ -8,7 +8,7 @@ from html import escape
 from attrs import frozen
 
 from kubelet_sim.conformance.check import Check
-from kubelet_sim.conformance.reports.telling import Mark, checks_of, counts, mark_of
+from kubelet_sim.conformance.reports.report_text import Mark, checks_of, counts, mark_of
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.foreign import escape_terminal
 

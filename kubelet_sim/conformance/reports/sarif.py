@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from kubelet_sim.conformance.check import Check, Level
-from kubelet_sim.conformance.reports.telling import (
+from kubelet_sim.conformance.reports.report_text import (
     Mark,
     about_pairs,
     checks_of,

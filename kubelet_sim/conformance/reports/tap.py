@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from kubelet_sim.conformance.reports.telling import Mark, conforms, mark_of, plain, tally, what_came
+from kubelet_sim.conformance.reports.report_text import Mark, conforms, mark_of, plain, tally, what_came
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import cut, escape_terminal
 from kubelet_sim.transcript import Json

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from kubelet_sim.container.cdi.decoding import BadSpec
+from kubelet_sim.container.cdi.decoder import BadSpec
 from kubelet_sim.container.cdi.model import ContainerEdits, HookEdit, MountEdit, NetDeviceEdit, NodeEdit
 from kubelet_sim.container.cdi.registry import Definition
 from kubelet_sim.container.cdi.validation import NO_PERMISSIONS, check_edits

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from attrs import frozen
 
-from kubelet_sim.container.cdi.decoding import BadSpec, decode
+from kubelet_sim.container.cdi.decoder import BadSpec, decode
 from kubelet_sim.container.cdi.model import CdiDevice, CdiSpec
 from kubelet_sim.container.cdi.validation import validate
 from kubelet_sim.container.host import FileKind, HostFiles

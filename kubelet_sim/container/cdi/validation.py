@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kubelet_sim.container.cdi.decoding import BadSpec
+from kubelet_sim.container.cdi.decoder import BadSpec
 from kubelet_sim.container.cdi.model import CdiSpec, ContainerEdits, HookEdit, IntelRdt, NetDeviceEdit, NodeEdit
 from kubelet_sim.container.cdi.names import BadName, check_device, check_kind
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from attrs import field, frozen
 
 from kubelet_sim.core.go_text import quoted
+from kubelet_sim.core.topology.hint_merge import Fitness, merged, only_single_nodes
 from kubelet_sim.core.topology.hints import Hint, HintsByResource, flattened
 from kubelet_sim.core.topology.masks import LAST_NODE, Mask, mask_of, narrowness, nodes_of, width
-from kubelet_sim.core.topology.merging import Fitness, merged, only_single_nodes
 from kubelet_sim.errors import UsageError
 
 DEFAULT_NODE_LIMIT = 8

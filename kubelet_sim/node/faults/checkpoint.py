@@ -9,17 +9,17 @@ from typing import Any
 
 from attrs import define, evolve
 
-from kubelet_sim.core.checkpoint_reading import parse
-from kubelet_sim.core.checkpoint_text import as_json, checksum, encode, entry_object
+from kubelet_sim.core.checkpoint_file.decoder import parse
+from kubelet_sim.core.checkpoint_file.document_text import as_json, checksum, encode, entry_object
 from kubelet_sim.errors import CheckpointNotWritten, CheckpointUnreadable, UsageError
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
-from kubelet_sim.node.checkpoint_file import write_advice
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, number, seconds, text
 from kubelet_sim.node.faults.kinds import kind
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.node.os_errors import os_error_text
-from kubelet_sim.node.store import write_file
+from kubelet_sim.node.root_directory.checkpoint_file import write_advice
+from kubelet_sim.node.root_directory.checkpoint_store import write_file
+from kubelet_sim.node.root_directory.os_errors import os_error_text
 
 _UNTIL = "A kubelet that runs does not look; its next write replaces the file, a restart before that reads it."
 

@@ -12,7 +12,7 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import ids
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.node.links import Link
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
 
 _IDS = ids("ids", "Which devices; else all.")
 Devices = tuple[Device, ...]

@@ -12,7 +12,7 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import ids, number, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import HookedConnection
-from kubelet_sim.node.links import Link
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.ports import PluginConnection
 from kubelet_sim.wire.odd_calls import allocate_containers
 

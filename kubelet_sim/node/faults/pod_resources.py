@@ -13,7 +13,7 @@ from kubelet_sim.node.faults.arguments import choice, text
 from kubelet_sim.node.faults.kinds import POD, kind
 from kubelet_sim.node.faults.streams import CODES
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.node.pod_resources import PodResourcesApi
+from kubelet_sim.node.services.pod_resources import PodResourcesApi
 
 
 @define(eq=False)

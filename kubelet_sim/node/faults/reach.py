@@ -14,11 +14,11 @@ from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.node.hooks import Hooks
-from kubelet_sim.node.kubelet import Kubelet
-from kubelet_sim.node.layout import RootLayout
-from kubelet_sim.node.links import Link
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.ports import Clock, PluginCalls
-from kubelet_sim.node.root import Root
+from kubelet_sim.node.root_directory.layout import RootLayout
+from kubelet_sim.node.root_directory.root import Root
 from kubelet_sim.transcript import Level, Transcript
 
 

@@ -14,7 +14,7 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import Hook, HookedConnection
-from kubelet_sim.node.links import Link
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
 
 _OPENS_S = 2.0
 """How long to wait for the first list of a second stream, in real time."""

@@ -8,8 +8,8 @@ import cattrs
 from attrs import field, frozen
 
 from kubelet_sim import __version__
-from kubelet_sim.core.alignment import Alignment
-from kubelet_sim.core.cpu_provider import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.quantity import Quantity

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import define, field
 
-from kubelet_sim.core.endpoint import state_of
+from kubelet_sim.core.devices.endpoint import state_of
 from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.resource_name import is_extended_resource_name

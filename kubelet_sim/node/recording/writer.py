@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.driver import Came
+from kubelet_sim.node.kubelet_process.driver import Came
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.codec import encode
 from kubelet_sim.node.recording.header import header_of, header_to_json

@@ -14,10 +14,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from kubelet_sim.cli.main import cli
-from kubelet_sim.core.checkpoint_text import checksum, encode
+from kubelet_sim.core.checkpoint_file.document_text import checksum, encode
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
-from kubelet_sim.node import checkpoint_file
+from kubelet_sim.node.root_directory import checkpoint_file
 from kubelet_sim.wire.messages import encode_container_response
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN
 

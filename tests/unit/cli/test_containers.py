@@ -9,9 +9,9 @@ import click
 import pytest
 
 from kubelet_sim.cli import containers
-from kubelet_sim.cli.completing import container_or_directory
-from kubelet_sim.cli.group import Finding
-from kubelet_sim.node.oci_runtime import Outcome
+from kubelet_sim.cli.helpers.completions import container_or_directory
+from kubelet_sim.cli.helpers.group import Finding
+from kubelet_sim.node.oci.oci_runtime import Outcome
 
 
 def parsed(command: click.Command, *words: str) -> tuple[Any, ...]:

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kubelet_sim.cli.completing import fault_names
 from kubelet_sim.cli.fault import Faults, fault
+from kubelet_sim.cli.helpers.completions import fault_names
 from kubelet_sim.cli.main import cli
 from kubelet_sim.node.faults import FAMILIES, KINDS
 

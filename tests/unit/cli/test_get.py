@@ -14,7 +14,7 @@ from kubelet_sim.cli.get import (
     select,
     to_kind,
 )
-from kubelet_sim.cli.options import one_name
+from kubelet_sim.cli.helpers.options import one_name
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.views import EventView
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT

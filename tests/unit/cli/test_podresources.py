@@ -6,17 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from kubelet_sim.cli.main import cli
-from kubelet_sim.cli.podresources_text import (
-    allocatable_document,
-    allocatable_table,
-    list_document,
-    numa_text,
-    numbers,
-    pod_document,
-    pods_table,
-    size_text,
-)
-from kubelet_sim.cli.render import machine_text
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.pod_resources import (
     AllocatableResources,
@@ -28,6 +17,17 @@ from kubelet_sim.model.pod_resources import (
     MemoryEntry,
     PodResources,
 )
+from kubelet_sim.present.pod_resources_text import (
+    allocatable_document,
+    allocatable_table,
+    list_document,
+    numa_text,
+    numbers,
+    pod_document,
+    pods_table,
+    size_text,
+)
+from kubelet_sim.present.rendering import machine_text
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN
 
 GPU, NIC = ResourceName("example.com/gpu"), ResourceName("example.com/nic")

@@ -11,7 +11,7 @@ import pytest
 from kubelet_sim.conformance.config import SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.layout import RootLayout
+from kubelet_sim.node.root_directory.layout import RootLayout
 
 LAYOUT = RootLayout(Path("/tmp/root"))
 

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from kubelet_sim.conformance.checks.registration import not_registered
-from kubelet_sim.conformance.watching import Registered
+from kubelet_sim.conformance.plugin_log import Registered
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import API_VERSION, Registration
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubelet_sim.container.cdi.decoding import BadSpec, decode
+from kubelet_sim.container.cdi.decoder import BadSpec, decode
 from kubelet_sim.container.cdi.model import CdiSpec
 from kubelet_sim.container.cdi.validation import VERSIONS, minimum_version, validate
 from tests.unit.container.parts import check_cdi

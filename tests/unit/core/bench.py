@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from kubelet_sim.core.alignment import Alignment
+from kubelet_sim.core.devices.reusable_devices import ReuseTable
 from kubelet_sim.core.effects import (
     CallAllocate,
     CallGetDevicePluginOptions,
@@ -36,11 +36,11 @@ from kubelet_sim.core.facts import (
     StatusRoundDue,
     StreamEnded,
 )
-from kubelet_sim.core.manager import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import DeviceManager
 from kubelet_sim.core.ports import Order
-from kubelet_sim.core.reuse import ReuseTable
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.affinities import Affinities
+from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.admission import Admission, Rejected

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kubelet_sim.fuzz.actions import KINDS, SIMPLEST, Action
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import Plan, first_plans, plans, story_of
-from kubelet_sim.fuzz.shrinking import simpler, without_some
+from kubelet_sim.fuzz.shrinker import simpler, without_some
 from kubelet_sim.scenario.model import read_stories, story_from_mapping
 from kubelet_sim.scenario.recorder import flow_text
 

@@ -11,8 +11,8 @@ import pytest
 from attrs import define, field
 
 from kubelet_sim.fuzz import FuzzConfig, search
-from kubelet_sim.fuzz.running import Failure, OutOfTime
-from kubelet_sim.fuzz.writing import story_text
+from kubelet_sim.fuzz.plan_runs import Failure, OutOfTime
+from kubelet_sim.fuzz.story_file import story_text
 
 SEARCH = sys.modules["kubelet_sim.fuzz.search"]
 A_RUN_S = 10.0

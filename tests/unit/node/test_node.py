@@ -19,7 +19,7 @@ from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.kubelet import KubeletGone
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import Level
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, bench, device, pod, registration, soon

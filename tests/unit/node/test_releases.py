@@ -11,8 +11,8 @@ from kubelet_sim.errors import RegistrationRefused, TransportError, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
-from kubelet_sim.node.directory import clean_directory
-from kubelet_sim.node.kubelet import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.root_directory.device_plugin_directory import clean_directory
 from kubelet_sim.profiles import profile_of
 from kubelet_sim.testing.stores import MemoryCheckpointStore
 from kubelet_sim.transcript import Level
@@ -101,7 +101,7 @@ def test_a_sweep_that_fails(short_root: Path, monkeypatch: pytest.MonkeyPatch) -
         async with bench(short_root, profile=profile_of(version)) as it:
             return [record.text for record in it.node.transcript if record.level is Level.WARNING]
 
-    monkeypatch.setattr("kubelet_sim.node.kubelet_start.clean_directory", failing)
+    monkeypatch.setattr("kubelet_sim.node.kubelet_process.kubelet_start.clean_directory", failing)
     assert "the directory could not be cleaned: unlinkat x: busy" in asyncio.run(start("1.24"))
     with pytest.raises(TransportError, match="unlinkat"):
         asyncio.run(start("1.25"))

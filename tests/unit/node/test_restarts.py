@@ -19,12 +19,12 @@ from kubelet_sim.model.plugin import API_VERSION, PluginInfo
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.store import write_file
+from kubelet_sim.node.root_directory.checkpoint_store import write_file
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.testing.fake_calls import FakeCalls, FakeStream
 from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, registration, soon
-from tests.unit.node.pods import manifest_pod
-from tests.unit.node.test_pod_worker import DEVICE, ends, is_in, main, running, view
+from tests.unit.node.example_pods import manifest_pod
+from tests.unit.node.pods.test_pod_worker import DEVICE, ends, is_in, main, running, view
 
 NO_HEALTHY = (
     "Pod was rejected: Allocate failed due to no healthy devices present; "
@@ -393,8 +393,8 @@ def test_a_write_under_way_does_not_bring_a_lost_checkpoint_back(
     async def body(node: Node, calls: FakeCalls) -> None:
         peer = calls.peer("p.sock")
         await soon(node.kubelet.register(registration()))
-        monkeypatch.setattr("kubelet_sim.node.store.write_file", slow)
-        monkeypatch.setattr("kubelet_sim.node.store.QUICK_S", 0.0)
+        monkeypatch.setattr("kubelet_sim.node.root_directory.checkpoint_store.write_file", slow)
+        monkeypatch.setattr("kubelet_sim.node.root_directory.checkpoint_store.QUICK_S", 0.0)
         sending = asyncio.ensure_future(peer.send(device("a")))
         await node.wait_for(lambda now: [each.healthy for each in now.resources] == [1], PATIENCE_S)
         restarting = asyncio.ensure_future(node.restart(Comeback(keeps_checkpoint=False)))

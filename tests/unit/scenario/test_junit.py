@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from junitparser import Failure, Skipped, TestSuite
 
-from kubelet_sim.scenario.checking import Outcome
 from kubelet_sim.scenario.junit import junit_text
 from kubelet_sim.scenario.model import story_from_mapping
+from kubelet_sim.scenario.parallel_play import Outcome
 from kubelet_sim.scenario.player import Played
 
 STORY = story_from_mapping({"name": "s \x1b", "steps": []}, source="f.yaml")

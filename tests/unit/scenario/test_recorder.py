@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.scenario.checking import Outcome
 from kubelet_sim.scenario.model import read_stories
+from kubelet_sim.scenario.parallel_play import Outcome
 from kubelet_sim.scenario.player import Played, PlayedStep
 from kubelet_sim.scenario.recorder import NotRecorded, StoryFile, write_atomically
 

@@ -1,0 +1,202 @@
+"""The options that say what kind of kubelet and machine a node has: a configuration file, and flags that override it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubelet_sim.cli.helpers.given_files import read_file
+
+if TYPE_CHECKING:
+    from kubelet_sim.core.topology.settings import NumaNodeInfo
+    from kubelet_sim.manifests.kubelet_configuration import KubeletConfiguration
+    from kubelet_sim.node.config import NodeConfig
+
+LOCAL, REMOTE = 10, 20
+"""Distances where a user gives none."""
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@dataclass(frozen=True)
+class KubeletChoices:
+    """What a user chose, of a file and of flags."""
+
+    config: Path | None
+    numa: int
+    numa_distances: Path | None
+    topology_manager_policy: str | None
+    topology_manager_scope: str | None
+    topology_manager_policy_options: Mapping[str, str]
+    cpu_manager_policy: str | None
+    feature_gates: Mapping[str, bool]
+    plugin_watcher: bool | None = None
+    http: str | None = None
+
+
+@dataclass(frozen=True)
+class Kubelet:
+    """What they come to."""
+
+    node: NodeConfig
+    static_pods: Path | None
+    notes: tuple[str, ...]
+    """What a user should know, such as fields of the file that have no effect."""
+
+
+def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which gets them by the names of `KubeletChoices`."""
+    for option in reversed(
+        [
+            click.option(
+                "--config",
+                type=_FILE,
+                metavar="FILE",
+                help="A KubeletConfiguration, as a kubelet has it; flags override it.",
+            ),
+            click.option(
+                "--numa", type=click.IntRange(1, 64), default=1, show_default=True, help="How many NUMA nodes it has."
+            ),
+            click.option(
+                "--numa-distances",
+                type=_FILE,
+                metavar="FILE",
+                help="Their distances, a matrix in YAML or JSON. Without it: 10 to itself, 20 to any other.",
+            ),
+            click.option(
+                "--topology-manager-policy",
+                type=click.Choice(["none", "best-effort", "restricted", "single-numa-node"]),
+                help="What becomes of a pod whose resources cannot be aligned.",
+            ),
+            click.option(
+                "--topology-manager-scope",
+                type=click.Choice(["container", "pod"]),
+                help="What is aligned: each container, or the pod.",
+            ),
+            click.option(
+                "--topology-manager-policy-options",
+                callback=_pairs,
+                default="",
+                metavar="NAME=VALUE,…",
+                help="prefer-closest-numa-nodes, max-allowable-numa-nodes.",
+            ),
+            click.option(
+                "--cpu-manager-policy",
+                type=click.Choice(["none", "static"]),
+                help="static: guaranteed pods get cpus of their own, which are aligned together with devices.",
+            ),
+            click.option(
+                "--plugin-watcher/--no-plugin-watcher",
+                default=None,
+                help="Whether plugins can register by a socket in plugins_registry. Default: yes, as with any kubelet.",
+            ),
+            click.option(
+                "--http",
+                metavar="HOST:PORT",
+                help="Show metrics and healthz there. PORT alone is one of this machine; 0: any that is free.",
+            ),
+            click.option(
+                "--feature-gates",
+                callback=_gates,
+                default="",
+                metavar="NAME=true|false,…",
+                help="Feature gates of the kubelet's release that concern devices, such as ResourceHealthStatus.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
+    """The node's configuration with the choices in it.
+
+    Gates that have nothing to do with devices may stand in the file, as they do on a node; the flag has to name known ones.
+
+    Raises:
+        UsageError: the file, the distances, the address or the settings cannot be; a setting is refused in the kubelet's words.
+    """
+    from attrs import evolve
+
+    from kubelet_sim.core.topology.settings import TopologySettings, merger
+    from kubelet_sim.manifests.kubelet_configuration import KubeletConfiguration
+    from kubelet_sim.node.services.http_endpoint import HttpAddress
+    from kubelet_sim.profiles.gates import known_gates, with_gates, without_effect
+
+    file = KubeletConfiguration() if choices.config is None else _read(choices.config)
+    topology = TopologySettings(
+        choices.topology_manager_policy or file.topology_manager_policy or "none",
+        choices.topology_manager_scope or file.topology_manager_scope or "container",
+        choices.topology_manager_policy_options or file.topology_manager_policy_options,
+    )
+    numa = _numa(choices)
+    merger(topology, numa)
+    has_watcher = node.has_plugin_watcher if choices.plugin_watcher is None else choices.plugin_watcher
+    http = None if choices.http is None else str(HttpAddress.parse(choices.http))
+    has_cpus = (choices.cpu_manager_policy or file.cpu_manager_policy) == "static"
+    return Kubelet(
+        evolve(
+            node,
+            profile=with_gates(node.profile, {**known_gates(file.feature_gates), **choices.feature_gates}),
+            topology=topology,
+            numa=numa,
+            exclusive_cpus=_cpus(node, len(numa)) if has_cpus else None,
+            has_plugin_watcher=has_watcher,
+            http_address=http,
+        ),
+        Path(file.static_pod_path) if file.static_pod_path else None,
+        (
+            *(f"{choices.config}: {name} has no effect here" for name in file.without_effect),
+            *(f"--feature-gates: {name} has no effect here" for name in without_effect(choices.feature_gates)),
+        ),
+    )
+
+
+def _read(path: Path) -> KubeletConfiguration:
+    from kubelet_sim.manifests.kubelet_configuration import read_kubelet_configuration
+
+    return read_kubelet_configuration(read_file(path), str(path))
+
+
+def _numa(choices: KubeletChoices) -> tuple[NumaNodeInfo, ...]:
+    from kubelet_sim.core.topology.settings import NumaNodeInfo
+    from kubelet_sim.errors import UsageError
+    from kubelet_sim.manifests.numa_distances import read_numa_distances
+
+    nodes = range(choices.numa)
+    if choices.numa_distances is None:
+        return tuple(NumaNodeInfo(n, tuple(LOCAL if n == m else REMOTE for m in nodes)) for n in nodes)
+    rows = read_numa_distances(read_file(choices.numa_distances), str(choices.numa_distances))
+    if len(rows) != choices.numa:
+        problem = f"{choices.numa_distances}: distances of {len(rows)} NUMA nodes"
+        raise UsageError(f"{problem}, but the machine has {choices.numa}: use --numa {len(rows)}")
+    return tuple(NumaNodeInfo(node, row) for node, row in enumerate(rows))
+
+
+def _cpus(node: NodeConfig, count: int) -> Mapping[int, int]:
+    """The machine's cpus, parted evenly; one of node 0 is kept for the system, as a static CPU manager demands."""
+    each = node.machine["cpu"].value // count
+    return {number: each - (number == 0) for number in range(count)}
+
+
+def _pairs(_context: click.Context, _parameter: click.Parameter, value: str) -> Mapping[str, str]:
+    pairs = {}
+    for part in filter(None, value.split(",")):
+        name, separator, setting = part.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{part!r} is no NAME=VALUE")
+        pairs[name.strip()] = setting.strip()
+    return pairs
+
+
+def _gates(context: click.Context, parameter: click.Parameter, value: str) -> Mapping[str, bool]:
+    truths = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+    gates = {}
+    for name, setting in _pairs(context, parameter, value).items():
+        if setting.lower() not in truths:
+            raise click.BadParameter(f"invalid value of {name}={setting}: neither true nor false")
+        gates[name] = truths[setting.lower()]
+    return gates

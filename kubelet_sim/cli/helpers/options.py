@@ -1,0 +1,127 @@
+"""What several commands have in common: options, kinds of values, and the way to the running node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kubelet_sim.cli.helpers.group import DEBUG
+from kubelet_sim.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from kubelet_sim.wire.control_client import ControlClient
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ROOT_VARIABLE = "KUBELET_SIM_ROOT"
+
+
+def common(command: F) -> F:
+    """Add `--root` and `--debug`."""
+    root = click.option(
+        "--root",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar=ROOT_VARIABLE,
+        metavar="DIR",
+        help=f"The node's root directory. Else ${ROOT_VARIABLE}, else a run directory of your own.",
+    )
+    return root(debug(command))
+
+
+def debug(command: F) -> F:
+    """Add `--debug`."""
+
+    def note(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+        if value:
+            ctx.meta[DEBUG] = True
+
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=note, help="Show tracebacks of errors, too."
+    )(command)
+
+
+def output_option(*forms: str) -> Callable[[F], F]:
+    """Add `-o` with these forms, of which the first is the default."""
+    return click.option(
+        "-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True, help="The form of the output."
+    )
+
+
+def namespace_option(command: F) -> F:
+    """Add `-n`."""
+    return click.option(
+        "-n", "--namespace", default="default", show_default=True, help="The namespace, unless NAME is NAMESPACE/NAME."
+    )(command)
+
+
+def split_kind(kinds: Sequence[str], aliases: Mapping[str, str], word: str) -> tuple[str, str]:
+    """The kind that is meant, and the name of `KIND/NAME`, empty without one. Raises `click.BadParameter`."""
+    before, slash, name = word.partition("/")
+    kind = aliases.get(before, before)
+    if kind not in kinds or (slash and not name):
+        raise click.BadParameter(f"{word!r} is none of: {', '.join(kinds)}")
+    return kind, name
+
+
+def one_name(named: str, name: str | None) -> str | None:
+    """The name, which may have come as `KIND/NAME` or behind the kind, but not both."""
+    if named and name is not None:
+        raise click.UsageError(f"there are two names: {named} and {name}")
+    return named or name
+
+
+def where_text(namespace: str) -> str:
+    """The namespace of a pod behind its name, where it is worth a word."""
+    return "" if namespace == "default" else f" in {namespace}"
+
+
+def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """A callback for parameters that are durations; one without a default may not be given."""
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds for people, as short as they can be: `90s`, `0.5s`."""
+    return f"{seconds:g}s" if seconds < 10**5 else f"{seconds:.0f}s"
+
+
+def age_text(seconds: float) -> str:
+    """An age as kubectl writes it, in one or two units: `7s`, `2m5s`, `3h12m`, `9d`."""
+    whole = max(0, int(seconds))
+    if whole < 120:  # noqa: PLR2004 - two minutes, and so on: two units only where the second one says something
+        return f"{whole}s"
+    for unit, size, below, smaller in (("m", 60, 600, "s"), ("m", 60, 10_800, ""), ("h", 3600, 28_800, "m")):
+        if whole < below:
+            rest = whole % size // (60 if smaller == "m" else 1)
+            return f"{whole // size}{unit}" + (f"{rest}{smaller}" if smaller and rest else "")
+    return f"{whole // 3600}h" if whole < 48 * 3600 else f"{whole // 86_400}d"
+
+
+def split_name(name: str, namespace: str = "default") -> tuple[str, str]:
+    """Namespace and name of a pod that is named as `NAME` or `NAMESPACE/NAME`."""
+    before, slash, after = name.partition("/")
+    return (before, after) if slash else (namespace, name)
+
+
+def root_path(root: Path | None) -> Path:
+    """The root directory that is meant, absolute. Raises `UsageError` if there is no default."""
+    if root is None:
+        from kubelet_sim.node.root_directory.root import default_root
+
+        root = default_root()
+    return root.resolve()
+
+
+def connected(root: Path | None) -> ControlClient:
+    """The way to the running node, to be opened as a context. Raises `TransportError` there if there is no node."""
+    from kubelet_sim.node.root_directory.layout import RootLayout
+    from kubelet_sim.wire.control_client import ControlClient
+
+    path = root_path(root)
+    return ControlClient(RootLayout(path).control_socket, path)

@@ -1,0 +1,1 @@
+"""The CPU manager: exclusive cpus for guaranteed pods."""

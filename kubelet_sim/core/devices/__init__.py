@@ -1,0 +1,1 @@
+"""The device manager: plugins, their devices, and which container holds which."""

@@ -1,0 +1,98 @@
+"""The part of a pod's status that is about devices, as the API server has it: what the kubelet said when it last synced.
+
+It is not a live look at the device manager: between two syncs of a pod it stays as it was (DM-158). A pod is synced when it
+is admitted, when something changes about its containers, when a notice names it, and otherwise every 60 to 90 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from random import Random
+
+from attrs import define, field
+
+from kubelet_sim.core.devices.pod_device_health import ContainerHealth, allocated_resources_status
+from kubelet_sim.core.state import State
+from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.ports import Clock
+from kubelet_sim.profiles import HealthNotices, Profile
+from kubelet_sim.transcript import Level, Transcript
+
+RESYNC_S, RESYNC_STRETCH = 60.0, 0.5
+"""How long a pod waits for its next sync; stretched by a random part of itself, up to so much. Rules: DM-158"""
+LOOK_S = 1.0
+"""How often a kubelet looks which pods are due."""
+
+PodHealth = Mapping[ContainerName, ContainerHealth]
+
+
+@define
+class PodStatuses:
+    """What the API server was told of the devices of each pod. It outlives kubelet processes."""
+
+    _profile: Profile
+    _clock: Clock
+    _transcript: Transcript
+    _random: Random
+    _told: dict[PodUID, PodHealth] = field(factory=dict)
+
+    def of(self, pod: Pod) -> PodHealth:
+        """As last told; empty if nothing was, or if this kubelet has no such field. Rules: DM-154, DM-158"""
+        return self._told.get(pod.uid, {})
+
+    def sync(self, pod: Pod, state: State) -> None:
+        """Tell the API server what the device manager says now.
+
+        An update that the API server finds invalid is refused as a whole, so the status stays as it was.
+
+        Rules: DM-154, DM-155, DM-158, DM-159
+        """
+        if self._profile.health_notices is HealthNotices.NEVER:
+            return
+        now = {name: health for name, health in allocated_resources_status(state, pod).items() if health}
+        if now == self.of(pod):
+            return
+        problem = refusal(pod, now)
+        if problem is not None:
+            text = f"the API server refuses the pod's status: {problem}"
+            self._transcript.add("node", pod.key, text, rules=("DM-159",), level=Level.WARNING)
+            return
+        self._told[pod.uid] = now
+        self._transcript.add("node", pod.key, f"device health in its status: {_told(now)}", rules=("DM-155", "DM-158"))
+
+    async def resyncs(self, pod: Pod, state: State) -> None:
+        """Sync again and again, until cancelled. Rules: DM-158"""
+        while self._profile.health_notices is not HealthNotices.NEVER:
+            due_s = self._clock.now() + RESYNC_S * (1 + self._random.uniform(0, RESYNC_STRETCH))
+            await self._clock.sleep(ceil(due_s / LOOK_S) * LOOK_S - self._clock.now())
+            self.sync(pod, state)
+
+    def forget(self, pod: Pod) -> None:
+        """The pod is gone."""
+        self._told.pop(pod.uid, None)
+
+
+def refusal(pod: Pod, health: PodHealth) -> str | None:
+    """What the API server finds wrong with the field, if anything.
+
+    Ids are unique and health is one of two words by the way they are made, and ephemeral containers have no devices. A name
+    can be wrong: records of a checkpoint may say what the pod that has the uid today does not ask for.
+
+    Rules: DM-159
+    """
+    for container in pod.containers:
+        for name in health.get(container.name, {}):
+            if name not in container.requests:
+                return f"container {container.name} has a status of {name}, which it does not request"
+    return None
+
+
+def _told(health: PodHealth) -> str:
+    parts = [
+        f"{container} {resource} {', '.join(f'{device} {word}' for device, word in devices.items())}"
+        for container, resources in health.items()
+        for resource, devices in resources.items()
+    ]
+    return "; ".join(parts) or "nothing"

@@ -1,0 +1,1 @@
+"""One kubelet process after the other: how each is put together, runs, and ends."""

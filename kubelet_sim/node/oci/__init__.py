@@ -1,0 +1,1 @@
+"""Containers really made: bundles, and the OCI runtime of this machine."""

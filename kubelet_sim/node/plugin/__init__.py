@@ -1,0 +1,1 @@
+"""A plugin's process: started, isolated, listened to, ended."""

@@ -1,0 +1,1 @@
+"""The root directory of a node, and the files in it."""

@@ -1,0 +1,135 @@
+"""What `checkpoint show` and `checkpoint verify` say, for eyes: foreign text escaped, one line a thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubelet_sim.core.checkpoint_file.diagnosis import OLD_FORMAT, Diagnosis
+from kubelet_sim.foreign import cut, escape_terminal
+from kubelet_sim.present.rendering import table_text
+
+Document = Mapping[str, Any]
+
+_MOST_IDS = 40
+_HEADER = ("POD UID", "CONTAINER", "RESOURCE", "NUMA", "DEVICES", "ALLOCATE ANSWER")
+_PARTS = (
+    ("envs", "env"),
+    ("mounts", "mount"),
+    ("devices", "device node"),
+    ("annotations", "annotation"),
+    ("cdi_devices", "CDI device"),
+)
+
+
+def show_text(document: Document, *, wide: bool = False) -> str:
+    """The content as tables, then what a kubelet makes of it. Wide: every id, and the answers in full."""
+    sections = []
+    rows = [row for pod in document["pods"] for row in _pod_rows(pod, wide=wide)]
+    sections.append(table_text(_HEADER, rows) if rows else "No allocations.")
+    if document["registered"]:
+        header = ("REGISTERED RESOURCE", "HEALTHY", "IDS")
+        registered = [
+            (each["resource"], _count(each["healthy_ids"]), _ids(each["healthy_ids"], wide=wide))
+            for each in document["registered"]
+        ]
+        sections.append(table_text(header, registered))
+    if wide and (answers := list(_answers(document["pods"]))):
+        sections.append("\n".join(["Allocate answers:", *answers]))
+    checksum = document["checksum"]
+    notes = [f"Checksum {checksum['stored']} {_verdict(checksum)}.", *map(escape_terminal, document["notes"])]
+    notes.append("For a kubelet:")
+    notes += ["  " + escape_terminal(cut(f"{each['text']} [{each['rule']}]")) for each in document["for_a_kubelet"]]
+    sections.append("\n".join(notes))
+    return "\n\n".join(sections)
+
+
+def verify_text(document: Document) -> str:
+    """The verdict in a few lines."""
+    checksum, place = document["checksum"], document["place"]
+    lines = []
+    if document["fits"]:
+        lines.append(f"{document['file']}: good, the checksum is {checksum['stored']}")
+    elif checksum is not None and not document["format"]:
+        lines.append(f"{document['file']}: corrupt: checkpoint is corrupted [CP-13, DM-143]")
+        lines += [f"  stored:   {checksum['stored']}", f"  expected: {checksum['computed']} for the data as it is"]
+    else:
+        lines += [f"{document['file']}: unreadable [CP-12, DM-143]", f"  {document['damage']}"]
+        if checksum is not None:
+            lines.append(f"  the checksum {checksum['stored']} {_verdict(checksum)}")
+    if place is not None:
+        path = "" if place["path"] is None else f", {place['path']}"
+        lines.append(f"  place: line {place['line']}, column {place['column']}{path}")
+    lines += [f"  {text}" for text in ([document["format"]] if document["format"] else []) + document["notes"]]
+    lines += [f"  the checksum fits if {each}" for each in document["fits_if"]]
+    if checksum is not None and not checksum["fits"] and not document["fits_if"]:
+        lines.append(
+            "  no single change was found that makes it fit: more than one thing is different, or a lot is missing"
+        )
+    return "\n".join(escape_terminal(cut(line)) for line in lines)
+
+
+def _verdict(checksum: Document) -> str:
+    return "fits" if checksum["fits"] else f"does not fit: the data has {checksum['computed']}"
+
+
+def damage_text(diagnosis: Diagnosis) -> str:
+    """Why a file could not be read, on one line."""
+    place = "" if diagnosis.path is None else f" (line {diagnosis.line}, column {diagnosis.column})"
+    return f"{diagnosis.damage}{place}{f'; {OLD_FORMAT}' if diagnosis.is_old_format else ''}"
+
+
+def _pod_rows(pod: Document, *, wide: bool) -> Iterator[tuple[str, ...]]:
+    """A row for each NUMA node of each resource; what stands above is not repeated."""
+    for container in pod["containers"]:
+        for held in container["resources"]:
+            first = (pod["uid"], container["name"], held["resource"])
+            answer = _summary(held["allocate_answer"])
+            devices = held["devices"] or [{"numa_node": "", "ids": None}]
+            for number, each in enumerate(devices):
+                before, behind = (("", "", ""), "") if number else (first, answer)
+                yield *before, str(each["numa_node"]), _ids(each["ids"], wide=wide), behind
+
+
+def _ids(ids: Sequence[str] | None, *, wide: bool) -> str:
+    if ids is None:
+        return "null"
+    shown = ids if wide else ids[:_MOST_IDS]
+    more = f", … and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
+    return ", ".join(shown) + more
+
+
+def _count(ids: Sequence[str] | None) -> str:
+    return "null" if ids is None else str(len(ids))
+
+
+def _summary(answer: Document | None) -> str:
+    if answer is None:
+        return "null"
+    if "error" in answer:
+        return f"cannot be decoded: {answer['error']}"
+    counted = [(len(answer[part]), name) for part, name in _PARTS]
+    return ", ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counted if n) or "nothing to set"
+
+
+def _answers(pods: Sequence[Document]) -> Iterator[str]:
+    for pod in pods:
+        for container in pod["containers"]:
+            for held in container["resources"]:
+                answer = held["allocate_answer"]
+                if answer and "error" not in answer:
+                    lines = [f"    {escape_terminal(cut(line))}" for line in _answer_lines(answer)]
+                    whose = f"{pod['uid']} {container['name']} {held['resource']}"
+                    yield from [f"  {escape_terminal(whose)}", *(lines or ["    nothing to set"])]
+
+
+def _answer_lines(answer: Document) -> Iterator[str]:
+    yield from (f"env         {name}={value}" for name, value in answer["envs"].items())
+    for mount in answer["mounts"]:
+        mode = "ro" if mount["read_only"] else "rw"
+        yield f"mount       {mount['host_path']} -> {mount['container_path']} ({mode})"
+    for node in answer["devices"]:
+        permissions = node["permissions"] or "no permissions"
+        yield f"device      {node['host_path']} -> {node['container_path']} ({permissions})"
+    yield from (f"annotation  {name}: {value}" for name, value in answer["annotations"].items())
+    yield from (f"CDI device  {name}" for name in answer["cdi_devices"])

@@ -1,0 +1,1 @@
+"""Transcripts for eyes: records picked by criteria, as a diagram, as a page."""

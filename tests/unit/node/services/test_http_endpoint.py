@@ -1,0 +1,168 @@
+"""The small server, on real sockets of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.node.services import http_endpoint
+from kubelet_sim.node.services.http_endpoint import LONGEST_REQUEST, HttpAddress, HttpEndpoint, Request, Response
+
+PATIENCE_S = 10.0
+Body = Callable[[HttpEndpoint, list[Request]], Awaitable[None]]
+
+
+def _serving(body: Body) -> None:
+    async def whole() -> None:
+        seen: list[Request] = []
+
+        def answer(request: Request) -> Response:
+            seen.append(request)
+            return Response(b"fine")
+
+        endpoint = HttpEndpoint(HttpAddress(), answer)
+        await endpoint.start()
+        try:
+            await body(endpoint, seen)
+        finally:
+            await endpoint.stop()
+
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
+
+
+async def _asked(endpoint: HttpEndpoint, request: bytes) -> bytes:
+    """All that comes back."""
+    reader, writer = await asyncio.open_connection(endpoint.address.host, endpoint.address.port)
+    try:
+        writer.write(request)
+        return await reader.read()
+    finally:
+        writer.transport.abort()
+
+
+def test_a_request_is_answered_and_the_connection_closed() -> None:
+    """Path, query and `Accept` reach whoever answers."""
+
+    async def body(endpoint: HttpEndpoint, seen: list[Request]) -> None:
+        came = await _asked(endpoint, b"GET /a?verbose&x=1 HTTP/1.1\r\nHost: h\r\naccept: text/plain\r\n\r\n")
+        head, _, text = came.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"\r\nContent-Length: 4\r\n" in head
+        assert text == b"fine"
+        assert seen == [Request("/a", {"verbose": [""], "x": ["1"]}, "text/plain")]
+        assert (await _asked(endpoint, b"HEAD / HTTP/1.0\r\n\r\n")).endswith(b"\r\n\r\n")
+
+    _serving(body)
+
+
+@pytest.mark.parametrize(
+    "request_, status",
+    [
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 9\r\n\r\n{}{}{}{}{}", b"405"),
+        (b"DELETE / HTTP/1.1\r\n\r\n", b"405"),
+        (b"\x16\x03\x01 hello\r\n\r\n", b"400"),
+        (b"GET http://[ HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET / HTTP/2\r\n\r\n", b"400"),
+        (b"GET /" + b"x" * LONGEST_REQUEST, b"431"),
+    ],
+)
+def test_nonsense_is_refused(request_: bytes, status: bytes) -> None:
+    """It never reaches whoever answers, and the next request is served."""
+
+    async def body(endpoint: HttpEndpoint, seen: list[Request]) -> None:
+        assert (await _asked(endpoint, request_)).startswith(b"HTTP/1.1 " + status)
+        assert seen == []
+        assert (await _asked(endpoint, b"GET / HTTP/1.1\r\n\r\n")).endswith(b"fine")
+
+    _serving(body)
+
+
+def test_a_client_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some time its connection is cut; meanwhile others are served."""
+    monkeypatch.setattr(http_endpoint, "REQUEST_WITHIN_S", 0.2)
+
+    async def body(endpoint: HttpEndpoint, _: list[Request]) -> None:
+        silent = asyncio.ensure_future(_asked(endpoint, b"GET / HT"))
+        assert (await _asked(endpoint, b"GET / HTTP/1.1\r\n\r\n")).endswith(b"fine")
+        assert await silent == b""
+
+    _serving(body)
+
+
+def test_only_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is hung up on."""
+    monkeypatch.setattr(http_endpoint, "MOST_AT_ONCE", 1)
+
+    async def body(endpoint: HttpEndpoint, _: list[Request]) -> None:
+        address = endpoint.address
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        assert await _asked(endpoint, b"") == b""
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert (await reader.read()).endswith(b"fine")
+        writer.close()
+
+    _serving(body)
+
+
+def test_stopping_cuts_connections() -> None:
+    """Whoever still waits is cut off, and the port is free at once."""
+
+    async def body(endpoint: HttpEndpoint, _: list[Request]) -> None:
+        address = endpoint.address
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(b"GET / HT")
+        await asyncio.sleep(0)
+        await endpoint.stop()
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.close()
+        again = HttpEndpoint(address, lambda _: Response(b""))
+        await again.start()
+        assert again.address == address
+        await again.stop()
+
+    _serving(body)
+
+
+def test_a_port_that_is_taken() -> None:
+    """The words are those of Go's network library, none of asyncio's, and something that can be done about it."""
+
+    async def body(endpoint: HttpEndpoint, _: list[Request]) -> None:
+        other = HttpEndpoint(endpoint.address, lambda _: Response(b""))
+        with pytest.raises(
+            TransportError, match=r"^listen tcp 127\.0\.0\.1:\d+: bind: address already in use \(take another port"
+        ):
+            await other.start()
+        await other.stop()
+
+    _serving(body)
+
+
+@pytest.mark.parametrize(
+    "text, address, is_local",
+    [
+        ("127.0.0.1:10248", HttpAddress("127.0.0.1", 10248), True),
+        ("localhost:0", HttpAddress("127.0.0.1", 0), True),
+        (":80", HttpAddress("127.0.0.1", 80), True),
+        ("10248", HttpAddress("127.0.0.1", 10248), True),
+        ("[::1]:1", HttpAddress("::1", 1), True),
+        ("0.0.0.0:1", HttpAddress("0.0.0.0", 1), False),  # noqa: S104 - looked at, not listened on
+        ("node.example:1", HttpAddress("node.example", 1), False),
+    ],
+)
+def test_addresses(text: str, address: HttpAddress, is_local: bool) -> None:
+    """Without a host it is this machine, which nobody else reaches."""
+    assert HttpAddress.parse(text) == address
+    assert address.is_local == is_local
+    assert HttpAddress.parse(str(address)) == address
+
+
+@pytest.mark.parametrize("text", ["", "host", "1.2.3.4:", "h:65536", "h:-1", "h:1x", "::1:1", "h:٣", "h:" + "0" * 5000])
+def test_no_addresses(text: str) -> None:
+    """Rules of writing are told."""
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        HttpAddress.parse(text)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import yaml
+
+from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
+from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text, table_text
+from kubelet_sim.transcript import Level, Record
+from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
+
+SPEC = ContainerSpec(
+    envs=(("IDS", NASTY), ("N", "2")),
+    mounts=(Mount("/c", "/h", read_only=True), Mount("/d", "/e")),
+    devices=(DeviceNode("/dev/a", "/dev/b", "rw"), DeviceNode("/dev/x", "/dev/y", "")),
+    annotations=(("k", "v"),),
+    cdi_devices=("example.com/gpu=0",),
+)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_machine_output_is_ascii_and_whole(form: str) -> None:
+    """Foreign text comes back as it was, and no byte of the output is one that a terminal would obey."""
+    text = machine_text({"id": NASTY, "long": "x " * 500, "none": None, "list": []}, form)
+    assert text.isascii()
+    assert not set(text) & {chr(code) for code in (*range(9), *range(11, 32), 127)}
+    assert yaml.safe_load(text) == {"id": NASTY, "long": "x " * 500, "none": None, "list": []}
+    if form == "json":
+        assert json.loads(text)["id"] == NASTY
+
+
+@pytest.mark.parametrize("value, text", [([], "[]"), ("x", "x"), (None, "null")])
+def test_yaml_of_a_single_value_has_no_end_mark(value: object, text: str) -> None:
+    """PyYAML closes a scalar with `...`, which nobody wants to see."""
+    assert machine_text(value, "yaml") == text
+
+
+def test_the_node_document_is_about_the_node() -> None:
+    """It is a Node as kubectl shows one; what only an emulated node has stands in annotations."""
+    document = node_document(SNAPSHOT)
+    assert (document["apiVersion"], document["kind"], document["metadata"]["name"]) == ("v1", "Node", "kubelet-sim")
+    status = document["status"]
+    assert status["capacity"] == {"cpu": "64", "example.com/gpu": "3"}
+    assert status["allocatable"] == {"cpu": "64", "example.com/gpu": "2"}
+    assert [(each["type"], each["status"]) for each in status["conditions"]] == [("Ready", "True")]
+    assert status["nodeInfo"] == {"kubeletVersion": "v1.36.2"}
+    assert document["metadata"]["annotations"]["kubelet-sim/kubelet-process"] == "2"
+
+
+def test_a_table_escapes_and_does_not_cut() -> None:
+    """Markup in an id is text, controls are shown, and a file gets every character of a long id."""
+    long = "x" * 5000
+    text = table_text(["A", "B"], [[NASTY, long], ["[bold]b", "2"]])
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines] == ["A", NASTY_SHOWN, "[bold]b"]
+    assert lines[1].endswith(long)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_table_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names and titles stay in one piece, and each row is one line: the terminal may fold it, whoever copies has it whole."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("COLUMNS", "40"), ("TERM", "dumb"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    names = [f"example.com/a-resource-with-a-long-name-{n}" for n in range(3)]
+    lines = table_text(["RESOURCE", "GRACE PERIOD", "MESSAGE"], [names, ["a", "b", "the words of " * 9]]).splitlines()
+    assert len(lines) == 3
+    assert "GRACE PERIOD" in lines[0]
+    assert lines[1].split() == names
+
+
+def test_a_spec_for_eyes() -> None:
+    """A section for each part that is there, host path first, foreign text escaped."""
+    assert spec_text(SPEC).splitlines() == [
+        "Environment:",
+        f"  IDS={NASTY_SHOWN}",
+        "  N=2",
+        "Mounts:",
+        "  /h -> /c (ro)",
+        "  /e -> /d (rw)",
+        "Devices:",
+        "  /dev/b -> /dev/a (rw)",
+        "  /dev/y -> /dev/x (no permissions)",
+        "Annotations:",
+        "  k: v",
+        "CDI devices:",
+        "  example.com/gpu=0",
+    ]
+    assert "no device plugin" in spec_text(ContainerSpec())
+
+
+def test_a_spec_for_programs() -> None:
+    """The keys are those of the spec, with variables and annotations as mappings."""
+    assert spec_document(SPEC) == {
+        "envs": {"IDS": NASTY, "N": "2"},
+        "mounts": [
+            {"container_path": "/c", "host_path": "/h", "read_only": True},
+            {"container_path": "/d", "host_path": "/e", "read_only": False},
+        ],
+        "devices": [
+            {"container_path": "/dev/a", "host_path": "/dev/b", "permissions": "rw"},
+            {"container_path": "/dev/x", "host_path": "/dev/y", "permissions": ""},
+        ],
+        "annotations": {"k": "v"},
+        "cdi_devices": ["example.com/gpu=0"],
+    }
+
+
+def test_a_record_is_one_json_object() -> None:
+    """On one line, whatever the text holds, with the level as a word."""
+    record = Record(1, 0.5, "fact", "s", "a\nb", ("DM-1",), Level.WARNING, walk=3, details={"n": [1]})
+    line = json_line(record)
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "number": 1,
+        "at_s": 0.5,
+        "kind": "fact",
+        "subject": "s",
+        "text": "a\nb",
+        "rules": ["DM-1"],
+        "level": "warning",
+        "walk": 3,
+        "incarnation": 1,
+        "details": {"n": [1]},
+    }
