@@ -22,7 +22,7 @@ from attrs import frozen
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kubelet_sim.rules import PATHS, RULES, Rule, Status  # noqa: E402 (found by the line above, in a bare checkout too)
+from kubelet_sim.rules import PATHS, RULES, Rule, RuleStatus  # noqa: E402 (found by the line above, in a bare checkout too)
 from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "rules.md"
@@ -90,7 +90,9 @@ def unnamed(named: Mapping[str, tuple[str, ...]], rules: Iterable[Rule] = RULES.
     Pitfalls are shown by the rules they restate, and left out here.
     """
     return [
-        rule.id for rule in rules if rule.status is not Status.LEFT_OUT and not rule.restates and rule.id not in named
+        rule.id
+        for rule in rules
+        if rule.status is not RuleStatus.LEFT_OUT and not rule.restates and rule.id not in named
     ]
 
 
@@ -125,7 +127,7 @@ def _lines(where: Naming) -> Iterator[str]:
 def _counts() -> Iterator[str]:
     yield "| | rules | done | partial | left out |"
     yield "|---|---:|---:|---:|---:|"
-    totals: Counter[Status] = Counter()
+    totals: Counter[RuleStatus] = Counter()
     for family, title in FAMILIES:
         mine = [rule for rule in RULES.values() if rule.id.startswith(f"{family}-")]
         for label, some in (
@@ -139,8 +141,8 @@ def _counts() -> Iterator[str]:
     yield _count_row("**all**", totals)
 
 
-def _count_row(label: str, count: Counter[Status]) -> str:
-    numbers = [count.total(), *(count[status] for status in Status)]
+def _count_row(label: str, count: Counter[RuleStatus]) -> str:
+    numbers = [count.total(), *(count[status] for status in RuleStatus)]
     return f"| {label} | " + " | ".join(str(number) for number in numbers) + " |"
 
 
@@ -243,7 +245,7 @@ def report_missing(where: Naming) -> int:
         for rule_id, files in strangers.items():
             print(f"no such rule: {rule_id} in {', '.join(files)}")
         gaps += len(ids) + len(strangers)
-    early = [rule.id for rule in RULES.values() if rule.status is Status.LEFT_OUT and rule.id in where.code]
+    early = [rule.id for rule in RULES.values() if rule.status is RuleStatus.LEFT_OUT and rule.id in where.code]
     print(f"left out, but named in code: {' '.join(early) or 'none'} (no gap; is the status still right?)")
     return 1 if gaps else 0
 

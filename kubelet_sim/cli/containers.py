@@ -17,7 +17,7 @@ from kubelet_sim.foreign import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig
-    from kubelet_sim.container.seen import Compared
+    from kubelet_sim.container.observed_container import Comparison
     from kubelet_sim.node.oci.oci_runtime import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -253,7 +253,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
     Example: kubelet-sim exec-check my-pod main -- ls -l /dev
     """  # noqa: D301
     from kubelet_sim.cli.helpers.group import Finding
-    from kubelet_sim.container.seen import compared
+    from kubelet_sim.container.observed_container import comparisons
     from kubelet_sim.errors import ContainerRefused, UsageError
     from kubelet_sim.node.oci.bundle import kubelet_root, write_bundle
     from kubelet_sim.node.oci.host_files import LocalFiles
@@ -281,7 +281,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
         shutil.rmtree(place, ignore_errors=True)
     if outcome.seen is None:
         raise Finding(f"{Path(outcome.runtime).name} does not start this container: {_last_words(outcome.output)}")
-    found = compared(written.wanted, outcome.seen)
+    found = comparisons(written.wanted, outcome.seen)
     if output == "table":
         click.echo(seen_text(outcome, found, written.notes))
     else:
@@ -289,7 +289,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
     judge(outcome, found, timeout)
 
 
-def judge(outcome: Outcome, found: Sequence[Compared], timeout_s: float) -> None:
+def judge(outcome: Outcome, found: Sequence[Comparison], timeout_s: float) -> None:
     """Raises `Finding` if something is missing in the container, or its command did not end well."""
     from kubelet_sim.cli.helpers.group import Finding
 

@@ -161,7 +161,7 @@ def _too_long(length: int) -> str:
 def _as_text(line: Line, move: Move | None) -> str:
     from attrs import evolve
 
-    from kubelet_sim.transcript import Level
+    from kubelet_sim.transcript import RecordLevel
 
     record = line.record
     if not record.number:  # asked for by its kind: it has no words of its own
@@ -169,7 +169,7 @@ def _as_text(line: Line, move: Move | None) -> str:
     text = record_line(record) + (f"  ({line.took_s:g} s)" if line.took_s else "")
     if not sys.stdout.isatty():
         return text
-    if record.level is Level.WARNING:
+    if record.level is RecordLevel.WARNING:
         return click.style(text, fg="yellow")
     return click.style(text[:10], dim=True) + click.style(text[10:22], fg=_COLOURS.get(record.kind)) + text[22:]
 

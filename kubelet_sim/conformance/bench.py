@@ -42,7 +42,7 @@ from attrs import define, field, frozen
 from kubelet_sim.conformance.check import Check, Level, Stage
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.connection import RecordedConnection
-from kubelet_sim.conformance.plugin_log import Listed, Registered, Seen
+from kubelet_sim.conformance.plugin_log import Listed, PluginLog, Registered
 from kubelet_sim.conformance.probe import Probe
 from kubelet_sim.conformance.rig import Plugin, Recovery, Rig, Window
 from kubelet_sim.conformance.verdict import Finding
@@ -135,7 +135,7 @@ class Bench:
         return self._rig.plugin
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> PluginLog:
         """Every Register call, stream and list so far."""
         return self._rig.seen
 

@@ -27,7 +27,7 @@ from kubelet_sim.wire.messages import encode_devices
 
 @frozen
 class Registered:
-    """A plugin asked to be registered; whether it was is another matter: see `Seen.streams`."""
+    """A plugin asked to be registered; whether it was is another matter: see `PluginLog.streams`."""
 
     at_s: float
     registration: Registration
@@ -86,7 +86,7 @@ class Ended:
     incarnation: int
 
 
-class Seen(Hook):
+class PluginLog(Hook):
     """What a node saw so far, oldest first. `bell` rings at everything that happens on the node."""
 
     def __init__(self, node: Node, bell: Bell) -> None:

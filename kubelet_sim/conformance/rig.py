@@ -22,7 +22,7 @@ from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
 from kubelet_sim.conformance.in_process import InProcessPlugin
 from kubelet_sim.conformance.listeners import listening_paths
-from kubelet_sim.conformance.plugin_log import Seen
+from kubelet_sim.conformance.plugin_log import PluginLog
 from kubelet_sim.conformance.probe import StartProbe
 from kubelet_sim.conformance.shuffled import Shuffled
 from kubelet_sim.errors import TransportError, UsageError
@@ -51,7 +51,7 @@ class Window:
     """A while in which nothing was done to the plugin."""
 
     begin_s: float
-    """Monotonic, as all times of `Seen`."""
+    """Monotonic, as all times of `PluginLog`."""
     end_s: float
     cpu_s: float | None
     """Processor time that the plugin's process used meanwhile; `None`: not known."""
@@ -105,7 +105,7 @@ class Rig:
         self.root = RootLayout(folder / "n" if config.attach is None else folder.resolve())
         node = NodeConfig(self.root.path, profile, socket_appears=SocketAppears.BIND)
         self.node = Node(node, clock=self.clock, order=Shuffled(seed))
-        self.seen = Seen(self.node, self.bell)
+        self.seen = PluginLog(self.node, self.bell)
         calls = plugin_calls(profile)
         self.start_probe = StartProbe(str(self.root.device_plugins), calls, self.bell, self._listening)
         self.plugin: Plugin = AttachedPlugin(self._any_socket) if config.attach else self.new_process()

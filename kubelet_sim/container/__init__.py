@@ -4,7 +4,7 @@ Pure: the host's files are looked at through the port `HostFiles`. `building` pu
 write it in the two formats of the ecosystem, `explaining` says where everything came from.
 """
 
-from kubelet_sim.container.builder import Surroundings, container_config
+from kubelet_sim.container.builder import KubeletContext, container_config
 from kubelet_sim.container.cdi.registry import DEFAULT_DIRECTORIES, Registry, read_registry
 from kubelet_sim.container.config import ContainerConfig
 from kubelet_sim.container.cri import cri
@@ -20,11 +20,11 @@ __all__ = [
     "FileKind",
     "HostFile",
     "HostFiles",
+    "KubeletContext",
     "Registry",
     "Remark",
     "RuntimeOptions",
     "Severity",
-    "Surroundings",
     "container_config",
     "cri",
     "diagnose",

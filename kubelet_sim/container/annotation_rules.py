@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from kubelet_sim.container.cdi.annotations import annotation_key, annotation_value
 from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.container.config import Annotation, CdiName, Giver, Lost, NotSimulated, Origin, PodFacts
-from kubelet_sim.container.manifest_parts import Part
+from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.container.volumes import TERMINATION_LOG
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.profiles import Cdi, Profile
@@ -22,7 +22,7 @@ _DEFAULT_GRACE_S = 30
 
 
 def container_annotations(
-    share: ContainerSpec, pod_manifest: Part, container: Part, attempt: int
+    share: ContainerSpec, pod_manifest: ManifestPart, container: ManifestPart, attempt: int
 ) -> tuple[list[Annotation], list[Lost]]:
     """The plugins' annotations with the kubelet's own over them, silently; and what was overwritten.
 
@@ -70,7 +70,7 @@ def with_cdi_annotation(
     return [*annotations, Annotation(key, value, origin)], []
 
 
-def left_out(pod_manifest: Part) -> Iterable[NotSimulated]:
+def left_out(pod_manifest: ManifestPart) -> Iterable[NotSimulated]:
     """What is said of a pod's annotations: they stay with the pod. Rules: DM-131"""
     for key in pod_manifest.part("metadata").part("annotations").value:
         if str(key).startswith("cdi.k8s.io/"):
@@ -92,7 +92,7 @@ def _overwritten(theirs: Annotation, value: str) -> Lost:
     )
 
 
-def _of_kubelet(pod_manifest: Part, container: Part, attempt: int) -> Iterable[tuple[str, str, str]]:
+def _of_kubelet(pod_manifest: ManifestPart, container: ManifestPart, attempt: int) -> Iterable[tuple[str, str, str]]:
     yield f"{_CONTAINER}.hash", _hash(container), "stands for the kubelet's own hash, which has another value"
     yield f"{_CONTAINER}.restartCount", str(attempt), ""
     yield f"{_CONTAINER}.terminationMessagePath", container.text("terminationMessagePath", TERMINATION_LOG), ""
@@ -109,7 +109,7 @@ def _of_kubelet(pod_manifest: Part, container: Part, attempt: int) -> Iterable[t
         yield f"{_CONTAINER}.ports", _json([{"protocol": "TCP", **port.value} for port in ports]), ""
 
 
-def _hash(container: Part) -> str:
+def _hash(container: ManifestPart) -> str:
     """Eight hexadecimal digits of the name and the image, as the kubelet's hash is about them."""
     text = _json({"image": container.text("image"), "name": container.text("name")})
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -13,17 +13,17 @@ from kubelet_sim.container.config import (
     Bind,
     CdiName,
     ContainerConfig,
+    DeviceEntry,
     Env,
     Giver,
     Lost,
-    Node,
     NotSimulated,
     Origin,
     PodFacts,
 )
-from kubelet_sim.container.environment import NOTHING_MORE, PodEnvironment, World
+from kubelet_sim.container.environment import NOTHING_MORE, ClusterData, PodEnvironment
 from kubelet_sim.container.expansion import expand, known
-from kubelet_sim.container.manifest_parts import Part
+from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.response import ContainerSpec
@@ -42,19 +42,19 @@ _PARTS = {
 
 
 @frozen
-class Surroundings:
+class KubeletContext:
     """What the kubelet knows beside the pod: where its directory is, which release it is, how often it was here."""
 
     profile: Profile = V1_36
     kubelet_root: str = KUBELET_ROOT
     attempt: int = 0
-    world: World = NOTHING_MORE
+    world: ClusterData = NOTHING_MORE
 
 
-DEFAULT = Surroundings()
+DEFAULT = KubeletContext()
 
 
-def container_config(pod: Pod, name: str, share: ContainerSpec, around: Surroundings = DEFAULT) -> ContainerConfig:
+def container_config(pod: Pod, name: str, share: ContainerSpec, around: KubeletContext = DEFAULT) -> ContainerConfig:
     """The container of that name as the kubelet hands it to the runtime.
 
     Args:
@@ -81,10 +81,10 @@ class _Builder:
     pod: Pod
     container: Container
     share: ContainerSpec
-    around: Surroundings
+    around: KubeletContext
 
     def built(self) -> ContainerConfig:
-        manifest = Part(self.pod.manifest)
+        manifest = ManifestPart(self.pod.manifest)
         spec = _own_part(manifest.part("spec"), self.container.name)
         facts = _facts(self.pod, manifest.part("spec"))
         environment = PodEnvironment(self.pod, self.container, self.around.world)
@@ -107,7 +107,7 @@ class _Builder:
             envs=envs,
             mounts=mounts,
             devices=tuple(
-                Node(each.container_path, each.host_path, each.permissions, self._plugin(resource))
+                DeviceEntry(each.container_path, each.host_path, each.permissions, self._plugin(resource))
                 for each, resource in self._with_resources("devices", self.share.devices)
             ),
             labels=_labels(facts, self.container.name),
@@ -132,7 +132,7 @@ class _Builder:
             yield Env(name, value, self._plugin(resource, "DM-127"))
 
     def _mounts(
-        self, manifest: Part, spec: Part, facts: PodFacts, envs: Mapping[str, str]
+        self, manifest: ManifestPart, spec: ManifestPart, facts: PodFacts, envs: Mapping[str, str]
     ) -> tuple[tuple[Bind, ...], list[NotSimulated]]:
         """The plugins' first, then the pod's and the kubelet's. Rules: DM-127, DM-130"""
         where = volumes.PodDirectory.of(self.around.kubelet_root, facts)
@@ -177,12 +177,12 @@ class _Builder:
         return Origin(Giver.PLUGIN, resource, ("DM-126", *rules))
 
 
-def _own_part(pod_spec: Part, name: str) -> Part:
+def _own_part(pod_spec: ManifestPart, name: str) -> ManifestPart:
     listed = [*pod_spec.parts("initContainers"), *pod_spec.parts("containers")]
-    return next((each for each in listed if each.text("name") == name), Part({"name": name}))
+    return next((each for each in listed if each.text("name") == name), ManifestPart({"name": name}))
 
 
-def _facts(pod: Pod, pod_spec: Part) -> PodFacts:
+def _facts(pod: Pod, pod_spec: ManifestPart) -> PodFacts:
     hostname = pod_spec.text("hostname") or pod.name[:63].rstrip("-.")
     return PodFacts(pod.name, pod.namespace, pod.uid, hostname, pod_spec.flag("hostNetwork"))
 
@@ -197,7 +197,7 @@ def _labels(pod: PodFacts, container: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _not_simulated(pod_spec: Part, container: Part) -> Iterator[NotSimulated]:
+def _not_simulated(pod_spec: ManifestPart, container: ManifestPart) -> Iterator[NotSimulated]:
     if not ("enableServiceLinks" in pod_spec and not pod_spec.flag("enableServiceLinks")):
         yield NotSimulated("service variables", "an emulated node knows no services")
     if "hostUsers" in pod_spec and not pod_spec.flag("hostUsers"):

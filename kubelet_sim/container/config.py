@@ -76,7 +76,7 @@ class Bind:
 
 
 @frozen
-class Node:
+class DeviceEntry:
     """One device node. Rules: DM-126"""
 
     container_path: str
@@ -196,7 +196,7 @@ class ContainerConfig:
     working_dir: str = ""
     envs: tuple[Env, ...] = ()
     mounts: tuple[Bind, ...] = ()
-    devices: tuple[Node, ...] = ()
+    devices: tuple[DeviceEntry, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[Annotation, ...] = ()
     cdi_devices: tuple[CdiName, ...] = ()

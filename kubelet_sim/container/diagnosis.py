@@ -13,9 +13,9 @@ from enum import Enum
 from attrs import frozen
 
 from kubelet_sim.container.cdi.annotations import PREFIX
-from kubelet_sim.container.cdi.injection import Applied
+from kubelet_sim.container.cdi.injection import AppliedEdit
 from kubelet_sim.container.cdi.names import BadName, parse_name
-from kubelet_sim.container.config import Annotation, Bind, ContainerConfig, Env, Giver, Made, Node, Origin
+from kubelet_sim.container.config import Annotation, Bind, ContainerConfig, DeviceEntry, Env, Giver, Made, Origin
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
 from kubelet_sim.container.paths import cleaned
 
@@ -56,7 +56,7 @@ class Remark:
 
 
 def diagnose(
-    config: ContainerConfig, host: HostFiles, applied: Sequence[Applied] = (), passed: Iterable[str] = ()
+    config: ContainerConfig, host: HostFiles, applied: Sequence[AppliedEdit] = (), passed: Iterable[str] = ()
 ) -> tuple[Remark, ...]:
     """Everything that is odd about the container, part by part; `error` where no runtime would start it.
 
@@ -173,7 +173,7 @@ def _over_system(bind: Bind) -> Iterator[Remark]:
     yield Remark(severity, "mount", bind.container_path, f"a mount over {target}: {meaning}", bind.origin, ("DM-125",))
 
 
-def _device(node: Node, host: HostFiles) -> Iterator[Remark]:
+def _device(node: DeviceEntry, host: HostFiles) -> Iterator[Remark]:
     def remark(severity: Severity, text: str) -> Remark:
         return Remark(severity, "device", node.container_path, text, node.origin, ("DM-125",))
 
@@ -266,7 +266,7 @@ def _name(name: str, origin: Origin, part: str, key: str) -> Iterator[Remark]:
         yield Remark(Severity.ERROR, part, key, str(error), origin, ("DM-125",))
 
 
-def _replaced(applied: Sequence[Applied]) -> Iterator[Remark]:
+def _replaced(applied: Sequence[AppliedEdit]) -> Iterator[Remark]:
     """What CDI put in the place of something else."""
     for each in applied:
         if each.replaced is not None:

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from kubelet_sim.container.config import Env, Giver, NotSimulated, Origin
 from kubelet_sim.container.expansion import expand, known
-from kubelet_sim.container.manifest_parts import Part
+from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
@@ -30,14 +30,14 @@ _KEY_SOURCES = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
 
 
 @frozen
-class World:
+class ClusterData:
     """What is known outside of the pod's manifest."""
 
     node_name: str = "kubelet-sim"
     objects: Objects = NO_OBJECTS
 
 
-NOTHING_MORE = World()
+NOTHING_MORE = ClusterData()
 
 
 @define
@@ -46,11 +46,11 @@ class PodEnvironment:
 
     _pod: Pod
     _container: Container
-    _world: World
+    _world: ClusterData
     _found: dict[str, Env] = field(factory=dict)
     not_simulated: list[NotSimulated] = field(factory=list)
 
-    def read(self, spec: Part) -> tuple[Env, ...]:
+    def read(self, spec: ManifestPart) -> tuple[Env, ...]:
         """The variables of the container's `envFrom` and `env`, in manifest order: the kubelet's own order is open.
 
         A name counts once; what comes later wins. Values of plugins are not visible here.
@@ -68,7 +68,7 @@ class PodEnvironment:
             self._take(variable)
         return tuple(self._found.values())
 
-    def _take_all(self, source: Part) -> None:
+    def _take_all(self, source: ManifestPart) -> None:
         prefix = source.text("prefix")
         for name, kind in _SOURCES.items():
             if name in source:
@@ -80,7 +80,7 @@ class PodEnvironment:
                 for key, value in data.items():
                     self._set(prefix + key, value, f"envFrom {kind} {wanted}")
 
-    def _take(self, variable: Part) -> None:
+    def _take(self, variable: ManifestPart) -> None:
         name = variable.text("name")
         value = variable.text("value")
         if value or "valueFrom" not in variable:
@@ -91,7 +91,7 @@ class PodEnvironment:
         if answer is not None:
             self._set(name, answer, "env")
 
-    def _value_from(self, name: str, source: Part) -> str | None:
+    def _value_from(self, name: str, source: ManifestPart) -> str | None:
         if "fieldRef" in source:
             path = source.part("fieldRef").text("fieldPath")
             value = self._field(path)
@@ -104,7 +104,7 @@ class PodEnvironment:
                 return self._key(name, kind, source.part(kind_of_source))
         return self._unknown(name, "its source is none that is emulated")
 
-    def _key(self, name: str, kind: str, wanted: Part) -> str | None:
+    def _key(self, name: str, kind: str, wanted: ManifestPart) -> str | None:
         data = self._world.objects.get((kind, wanted.text("name")))
         if data is None:
             return self._unknown(name, f"the data of {kind} {wanted.text('name')} is not known here")
@@ -114,8 +114,8 @@ class PodEnvironment:
         return data.get(key)
 
     def _field(self, path: str) -> str | None:
-        metadata = Part(self._pod.manifest).part("metadata")
-        spec = Part(self._pod.manifest).part("spec")
+        metadata = ManifestPart(self._pod.manifest).part("metadata")
+        spec = ManifestPart(self._pod.manifest).part("spec")
         for mapping in ("labels", "annotations"):
             if path.startswith(f"metadata.{mapping}['") and path.endswith("']"):
                 return metadata.part(mapping).text(path[len(f"metadata.{mapping}['") : -2])
@@ -127,7 +127,7 @@ class PodEnvironment:
             "spec.serviceAccountName": spec.text("serviceAccountName", "default"),
         }.get(path)
 
-    def _resource(self, wanted: Part) -> str | None:
+    def _resource(self, wanted: ManifestPart) -> str | None:
         kind, _, resource = wanted.text("resource").partition(".")
         name = wanted.text("containerName")
         whose = self._pod.container(name) if name else self._container
@@ -148,7 +148,7 @@ class PodEnvironment:
         self._found[name] = Env(name, value, Origin(Giver.POD, where, ("DM-127",)))
 
 
-def _divisor(wanted: Part) -> Fraction:
+def _divisor(wanted: ManifestPart) -> Fraction:
     """What an amount is counted in; 0 and nothing are 1."""
     text = str(wanted.value.get("divisor") or "1")
     try:

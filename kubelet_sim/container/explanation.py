@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kubelet_sim.container.cdi.annotations import all_names
-from kubelet_sim.container.cdi.injection import Applied
+from kubelet_sim.container.cdi.injection import AppliedEdit
 from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.container.cdi.registry import NO_CDI, CdiUnresolved, Registry
 from kubelet_sim.container.config import ContainerConfig, Giver, Lost, NotSimulated, Origin
@@ -18,7 +18,7 @@ from kubelet_sim.errors import ContainerRefused
 
 
 @frozen
-class Entry:
+class ExplainedEntry:
     """One entry of the container."""
 
     part: str
@@ -31,7 +31,7 @@ class Entry:
 class Explanation:
     """All there is to say about a container."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ExplainedEntry, ...]
     """In the order of the CRI message, then what CDI changes."""
     lost: tuple[Lost, ...]
     not_simulated: tuple[NotSimulated, ...]
@@ -52,7 +52,7 @@ def explain(
 
     Rules: DM-123, DM-124, DM-125, DM-128, DM-131, DM-132, DM-133
     """
-    applied: tuple[Applied, ...] = ()
+    applied: tuple[AppliedEdit, ...] = ()
     refused, names = "", _cdi_names(config)
     unused = _unused(cdi) if names else ()
     try:
@@ -101,19 +101,21 @@ def _unreadable(cdi: Registry) -> Iterator[tuple[str, str]]:
         yield directory, f"the directory cannot be read, and those after it are not looked at: {why}"
 
 
-def _entries(config: ContainerConfig) -> Iterator[Entry]:
+def _entries(config: ContainerConfig) -> Iterator[ExplainedEntry]:
     for env in config.envs:
-        yield Entry("env", env.name, env.value, env.origin)
+        yield ExplainedEntry("env", env.name, env.value, env.origin)
     for bind in config.mounts:
-        yield Entry("mount", bind.container_path, f"{bind.host_path} ({'ro' if bind.read_only else 'rw'})", bind.origin)
+        yield ExplainedEntry(
+            "mount", bind.container_path, f"{bind.host_path} ({'ro' if bind.read_only else 'rw'})", bind.origin
+        )
     for node in config.devices:
-        yield Entry("device", node.container_path, f"{node.host_path} ({node.permissions})", node.origin)
+        yield ExplainedEntry("device", node.container_path, f"{node.host_path} ({node.permissions})", node.origin)
     for each in config.annotations:
-        yield Entry("annotation", each.key, each.value, each.origin)
+        yield ExplainedEntry("annotation", each.key, each.value, each.origin)
     for name in config.cdi_devices:
-        yield Entry("CDI device", name.name, "", name.origin)
+        yield ExplainedEntry("CDI device", name.name, "", name.origin)
 
 
-def _changes(applied: tuple[Applied, ...]) -> Iterator[Entry]:
+def _changes(applied: tuple[AppliedEdit, ...]) -> Iterator[ExplainedEntry]:
     for each in applied:
-        yield Entry(each.part, each.key, each.value, Origin(Giver.CDI, each.source, ("DM-132",)))
+        yield ExplainedEntry(each.part, each.key, each.value, Origin(Giver.CDI, each.source, ("DM-132",)))

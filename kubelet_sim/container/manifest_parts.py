@@ -16,7 +16,7 @@ _SHOWN = 60
 
 
 @frozen
-class Part:
+class ManifestPart:
     """One mapping of a manifest, and the way to it."""
 
     value: Mapping[str, Any] = field(factory=dict)
@@ -42,17 +42,17 @@ class Part:
             raise self._wrong(name, value, "true or false")
         return bool(value)
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> ManifestPart:
         """The mapping of a field; empty if it is not there."""
-        return Part(self._of(name, Mapping, "a mapping") or {}, self._at(name))
+        return ManifestPart(self._of(name, Mapping, "a mapping") or {}, self._at(name))
 
-    def parts(self, name: str) -> Iterator[Part]:
+    def parts(self, name: str) -> Iterator[ManifestPart]:
         """The mappings of a list."""
         for number, value in enumerate(self._of(name, list, "a list") or ()):
             where = f"{self._at(name)}[{number}]"
             if not isinstance(value, Mapping):
                 raise UsageError(f"{where}: found {_shown(value)}; expected a mapping")
-            yield Part(value, where)
+            yield ManifestPart(value, where)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """The texts of a list."""

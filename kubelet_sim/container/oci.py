@@ -13,7 +13,7 @@ from typing import Any
 from attrs import field, frozen
 
 from kubelet_sim.container.cdi.annotations import all_names
-from kubelet_sim.container.cdi.injection import Applied, inject
+from kubelet_sim.container.cdi.injection import AppliedEdit, inject
 from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.container.cdi.registry import NO_CDI, Registry
 from kubelet_sim.container.config import Bind, ContainerConfig, Env, IdMapping, Propagation
@@ -58,7 +58,7 @@ class Derived:
     """A `config.json`, and what CDI changed in it."""
 
     spec: dict[str, Any]
-    applied: tuple[Applied, ...] = field(default=())
+    applied: tuple[AppliedEdit, ...] = field(default=())
     cdi_names: tuple[str, ...] = ()
 
 

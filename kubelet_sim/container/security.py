@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubelet_sim.container.config import IdMapping, Limits, Security
-from kubelet_sim.container.manifest_parts import Part
+from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.model.pod import Container, Pod
 
 _MASKED = (
@@ -28,7 +28,7 @@ _LEAST_QUOTA, _LEAST_SHARES, _MOST_SHARES = 1000, 2, 262_144
 _GUARANTEED, _BEST_EFFORT = -997, 1000
 
 
-def security(pod_spec: Part, container: Part) -> Security:
+def security(pod_spec: ManifestPart, container: ManifestPart) -> Security:
     """The effective security context: what the container says, else the pod.
 
     Follows: determineEffectiveSecurityContext

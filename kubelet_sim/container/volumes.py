@@ -10,7 +10,7 @@ from attrs import frozen
 
 from kubelet_sim.container.config import Bind, Giver, Made, NotSimulated, Origin, PodFacts, Propagation
 from kubelet_sim.container.expansion import expand
-from kubelet_sim.container.manifest_parts import Part
+from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.errors import UsageError
 
 ETC_HOSTS = "/etc/hosts"
@@ -66,7 +66,7 @@ class PodDirectory:
 
 
 def pod_mounts(
-    pod_spec: Part, container: Part, where: PodDirectory, envs: Mapping[str, str]
+    pod_spec: ManifestPart, container: ManifestPart, where: PodDirectory, envs: Mapping[str, str]
 ) -> tuple[list[Bind], list[NotSimulated]]:
     """The volume mounts in the order of the manifest, then `/etc/hosts`, unless a volume mount has that path.
 
@@ -111,7 +111,7 @@ def pod_mounts(
     return mounts, left_out
 
 
-def termination_mounts(container: Part, where: PodDirectory, attempt: int) -> Iterator[Bind]:
+def termination_mounts(container: ManifestPart, where: PodDirectory, attempt: int) -> Iterator[Bind]:
     """The file for the termination message, which comes last. Rules: DM-127"""
     path = container.text("terminationMessagePath", TERMINATION_LOG)
     if path:
@@ -133,7 +133,7 @@ class _Volume:
         return self.kind in _DIRECTORIES and self.kind != "emptyDir"
 
 
-def _volume(volume: Part, where: PodDirectory) -> _Volume | None:
+def _volume(volume: ManifestPart, where: PodDirectory) -> _Volume | None:
     """Where a volume lies on the host; `None` for a kind that is not simulated."""
     name = volume.text("name")
     for kind in _DIRECTORIES:
@@ -147,7 +147,7 @@ def _volume(volume: Part, where: PodDirectory) -> _Volume | None:
     return None
 
 
-def _bind(mount: Part, volume: _Volume, sub_path: str, sub_path_at: str) -> Bind:
+def _bind(mount: ManifestPart, volume: _Volume, sub_path: str, sub_path_at: str) -> Bind:
     propagation = mount.text("mountPropagation")
     if propagation not in _PROPAGATIONS:
         raise UsageError(
@@ -165,7 +165,7 @@ def _bind(mount: Part, volume: _Volume, sub_path: str, sub_path_at: str) -> Bind
     )
 
 
-def _sub_path(mount: Part, envs: Mapping[str, str]) -> str:
+def _sub_path(mount: ManifestPart, envs: Mapping[str, str]) -> str:
     path = mount.text("subPath")
     expression = mount.text("subPathExpr")
     if expression:

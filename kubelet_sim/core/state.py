@@ -28,7 +28,7 @@ from kubelet_sim.model.node import DEFAULT_MACHINE, NodeObject
 from kubelet_sim.model.plugin import PluginSocket
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import Profile
-from kubelet_sim.transcript import Decision, Json, Level
+from kubelet_sim.transcript import Decision, Json, RecordLevel
 
 
 @define
@@ -100,11 +100,11 @@ class Context:
 
     def say(self, rules: str, subject: str, text: str, **details: Json) -> None:
         """Take a decision down; `rules` are ids parted by spaces."""
-        self.journal.append(Decision(subject, text, _ids(rules), Level.INFO, details))
+        self.journal.append(Decision(subject, text, _ids(rules), RecordLevel.INFO, details))
 
     def warn(self, rules: str, subject: str, text: str, **details: Json) -> None:
         """The same for something that a plugin author should look at."""
-        self.journal.append(Decision(subject, text, _ids(rules), Level.WARNING, details))
+        self.journal.append(Decision(subject, text, _ids(rules), RecordLevel.WARNING, details))
 
 
 @cache

@@ -85,10 +85,10 @@ def search(config: FuzzConfig, progress: Progress = lambda _: None, news: Progre
         progress: takes a line for each run.
         news: takes a line when something was found, and shrinking begins.
     """
-    return _Search(config, progress, news).search()
+    return _CrashSearch(config, progress, news).search()
 
 
-class _Search:
+class _CrashSearch:
     def __init__(self, config: FuzzConfig, progress: Progress, news: Progress) -> None:
         self._config = config
         self._progress = progress

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from kubelet_sim.manifests.documents import Origin
+from kubelet_sim.manifests.documents import DocumentOrigin
 from kubelet_sim.manifests.errors import ManifestError, Path, quoted
 
 _MOST_NAMES = 6
@@ -20,7 +20,7 @@ class Cursor:
     """One place of a document. As in the API, `null` is the same as a field that is not there."""
 
     value: Any
-    origin: Origin
+    origin: DocumentOrigin
     path: Path = ()
 
     @property

@@ -17,7 +17,7 @@ LONGEST_TEXT = 1_000_000
 
 
 @frozen
-class Origin:
+class DocumentOrigin:
     """Where a document comes from."""
 
     source: str = ""
@@ -32,7 +32,7 @@ class Origin:
         )
 
 
-def read_documents(text: str, source: str) -> tuple[tuple[Origin, Any], ...]:
+def read_documents(text: str, source: str) -> tuple[tuple[DocumentOrigin, Any], ...]:
     """Every document that is not empty, in order, numbered as a reader counts them.
 
     A file that is JSON, with tabs and all, is read as JSON; anything else as YAML. Raises `ManifestError`.
@@ -44,10 +44,10 @@ def read_documents(text: str, source: str) -> tuple[tuple[Origin, Any], ...]:
     text = text.removeprefix("\ufeff")
     documents = _read_json(text, source) if text.lstrip().startswith("{") else None
     numbered = read_yaml(text, source) if documents is None else enumerate(documents, start=1)
-    return tuple((Origin(source, number), value) for number, value in numbered if value is not None)
+    return tuple((DocumentOrigin(source, number), value) for number, value in numbered if value is not None)
 
 
-def plain_copy(value: Any, origin: Origin, path: Path = ()) -> Any:
+def plain_copy(value: Any, origin: DocumentOrigin, path: Path = ()) -> Any:
     """The value again, of dicts, lists and JSON's scalars only; nobody else can change it.
 
     Raises `ManifestError` for anything JSON does not have: other types, keys that are no text, infinite numbers, half
@@ -72,7 +72,7 @@ def plain_copy(value: Any, origin: Origin, path: Path = ()) -> Any:
             raise origin.error(path, f"found {quoted(value)}", "Expected what JSON can say")
 
 
-def _key(key: Any, origin: Origin, path: Path) -> str:
+def _key(key: Any, origin: DocumentOrigin, path: Path) -> str:
     if not (isinstance(key, str) and _is_text(key)):
         raise origin.error(path, f"found the key {quoted(key)}", "Expected text as key")
     return key
@@ -91,7 +91,7 @@ def _read_json(text: str, source: str) -> list[Any] | None:
     try:
         while rest:
             value, end = decoder.raw_decode(rest)
-            documents.append(_unique(value, Origin(source, len(documents) + 1), ()))
+            documents.append(_unique(value, DocumentOrigin(source, len(documents) + 1), ()))
             rest = rest[end:].lstrip()
     except (ValueError, RecursionError):
         return None
@@ -102,7 +102,7 @@ class _Pairs(list[tuple[str, Any]]):
     """A JSON object with its keys as they stand, twice if they stand there twice."""
 
 
-def _unique(value: Any, origin: Origin, path: Path) -> Any:
+def _unique(value: Any, origin: DocumentOrigin, path: Path) -> Any:
     if isinstance(value, _Pairs):
         mapping: dict[str, Any] = {}
         for key, item in value:

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from kubelet_sim.manifests import fields
 from kubelet_sim.manifests.cursor import Cursor
-from kubelet_sim.manifests.documents import Origin, plain_copy, read_documents
+from kubelet_sim.manifests.documents import DocumentOrigin, plain_copy, read_documents
 from kubelet_sim.manifests.errors import printable, quoted
 from kubelet_sim.manifests.resources import read_quantities, read_resources
 from kubelet_sim.model.ids import ContainerName, PodUID
@@ -64,8 +64,8 @@ def read_pods(
     Raises `ManifestError` for the first thing that is wrong; nothing is half returned.
     """
     reader = _Reader(api_checks, new_uid, new_suffix)
-    by_name: dict[str, Origin] = {}
-    by_uid: dict[str, Origin] = {}
+    by_name: dict[str, DocumentOrigin] = {}
+    by_uid: dict[str, DocumentOrigin] = {}
     pods = []
     for origin, document in read_documents(text, source):
         for place in _objects(Cursor(plain_copy(document, origin), origin)):
@@ -86,7 +86,7 @@ def pod_from_mapping(
     new_suffix: Callable[[], str] = random_suffix,
 ) -> Pod:
     """The pod of one parsed document, which stays the caller's. Arguments and errors are those of `read_pods`."""
-    origin = Origin(source, document_number)
+    origin = DocumentOrigin(source, document_number)
     return _Reader(api_checks, new_uid, new_suffix).pod(Cursor(plain_copy(document, origin), origin))
 
 
@@ -100,11 +100,13 @@ def _objects(place: Cursor) -> Iterator[Cursor]:
     _check_version(listed["apiVersion"])
     for item in listed["items"].items():
         yield from _objects(
-            Cursor(item.value, Origin(place.origin.source, place.origin.number, (*place.origin.within, *item.path)))
+            Cursor(
+                item.value, DocumentOrigin(place.origin.source, place.origin.number, (*place.origin.within, *item.path))
+            )
         )
 
 
-def _check_new(seen: dict[str, Origin], key: str, place: Cursor, path: tuple[str, ...]) -> None:
+def _check_new(seen: dict[str, DocumentOrigin], key: str, place: Cursor, path: tuple[str, ...]) -> None:
     if key in seen:
         problem = f"{quoted(key)} is the pod of document {seen[key].number}, too"
         raise place.origin.error(path, problem, "Expected every pod once")

@@ -12,7 +12,7 @@ from kubelet_sim.present.rendering import table_text
 if TYPE_CHECKING:
     from kubelet_sim.container.config import Origin
     from kubelet_sim.container.explanation import Explanation
-    from kubelet_sim.container.seen import Compared
+    from kubelet_sim.container.observed_container import Comparison
     from kubelet_sim.node.oci.oci_runtime import Outcome
 
 _LONGEST_VALUE = 200
@@ -89,7 +89,7 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def seen_text(outcome: Outcome, found: Sequence[Compared], notes: Sequence[str]) -> str:
+def seen_text(outcome: Outcome, found: Sequence[Comparison], notes: Sequence[str]) -> str:
     """What was granted beside what the container saw, then what the command wrote."""
     rows = [
         [
@@ -112,7 +112,7 @@ def seen_text(outcome: Outcome, found: Sequence[Compared], notes: Sequence[str])
     return "\n\n".join(sections)
 
 
-def seen_document(outcome: Outcome, found: Sequence[Compared], notes: Sequence[str]) -> dict[str, Any]:
+def seen_document(outcome: Outcome, found: Sequence[Comparison], notes: Sequence[str]) -> dict[str, Any]:
     """The same for programs, with every device node and mount that there was."""
     seen = outcome.seen
     return {

@@ -23,9 +23,9 @@ _CLOSING_S = 2.0
 
 def record_line(record: Record) -> str:
     """A record on one line, its foreign text escaped, and cut if it is very long: time, kind, subject, text, rules."""
-    from kubelet_sim.transcript import Level
+    from kubelet_sim.transcript import RecordLevel
 
-    mark = "WARNING " if record.level is Level.WARNING else ""
+    mark = "WARNING " if record.level is RecordLevel.WARNING else ""
     rules = f"  [{', '.join(record.rules)}]" if record.rules else ""
     subject, text = escape_terminal(cut(record.subject)), escape_terminal(cut(record.text))
     return f"{record.at_s:10.3f}  {record.kind:<8}  {mark}{subject}: {text}{rules}"

@@ -20,7 +20,7 @@ ALPHA, BETA, GA, DEPRECATED = "alpha", "beta", "GA", "deprecated"
 
 
 @frozen
-class Stage:
+class GateStage:
     """What a gate is in one release."""
 
     word: str
@@ -34,7 +34,11 @@ class Stage:
         return f"{self.word}, {'on' if self.default else 'off'}{', locked' if self.is_locked else ''}"
 
 
-_OFF, _ON, _LOCKED = Stage(ALPHA, default=False), Stage(BETA, default=True), Stage(GA, default=True, is_locked=True)
+_OFF, _ON, _LOCKED = (
+    GateStage(ALPHA, default=False),
+    GateStage(BETA, default=True),
+    GateStage(GA, default=True, is_locked=True),
+)
 _Moves = Callable[[int, bool], Mapping[str, Any]]
 """From a minor release, and whether the gate is on, to switches and their values."""
 
@@ -44,13 +48,13 @@ class Gate:
     """One feature gate."""
 
     name: str
-    stages: Mapping[int, Stage | None] = field(hash=False)
+    stages: Mapping[int, GateStage | None] = field(hash=False)
     """By the minor release from which on it is so; `None`: there is no such gate any more."""
     rules: tuple[str, ...] = ()
     moves: _Moves | None = None
     """`None`: nothing that kubelet-sim follows depends on it."""
 
-    def stage(self, minor: int) -> Stage | None:
+    def stage(self, minor: int) -> GateStage | None:
         """What it is in that release; `None` if that release has no such gate."""
         known = [since for since in self.stages if since <= minor]
         return self.stages[max(known)] if known else None
@@ -93,7 +97,7 @@ GATES: Mapping[str, Gate] = MappingProxyType(
             Gate("DevicePlugins", {20: _ON, 26: _LOCKED, 28: None}, ("DM-169",)),
             Gate(
                 "DynamicResourceAllocation",
-                {26: _OFF, 32: Stage(BETA, default=False), 34: Stage(GA, default=True), 35: _LOCKED},
+                {26: _OFF, 32: GateStage(BETA, default=False), 34: GateStage(GA, default=True), 35: _LOCKED},
                 ("DM-154", "PR-29"),
             ),
             Gate("KubeletPodResources", {20: _ON, 28: _LOCKED, 30: None}, ("PR-7",)),
@@ -107,7 +111,7 @@ GATES: Mapping[str, Gate] = MappingProxyType(
             ),
             Gate(
                 "KubeletPodResourcesListUseActivePods",
-                {34: Stage(DEPRECATED, default=True)},
+                {34: GateStage(DEPRECATED, default=True)},
                 ("PR-7", "PR-11"),
                 _switch("list_shows_active_pods_only"),
             ),
@@ -133,7 +137,7 @@ _CHECKED_SINCE = 36
 _ALL = {"AllAlpha": ALPHA, "AllBeta": BETA}
 
 
-def gates_of(profile: Profile) -> dict[str, Stage]:
+def gates_of(profile: Profile) -> dict[str, GateStage]:
     """The gates that a release has, by name, sorted."""
     found = {name: gate.stage(minor_of(profile)) for name, gate in sorted(GATES.items())}
     return {name: stage for name, stage in found.items() if stage is not None}
@@ -144,8 +148,8 @@ class GateMoved:
     """A gate that two releases have in different stages; a release without it has `None`."""
 
     gate: Gate
-    before: Stage | None
-    after: Stage | None
+    before: GateStage | None
+    after: GateStage | None
 
     @property
     def text(self) -> str:
@@ -201,7 +205,7 @@ def _moves_something(name: str) -> bool:
     return name in GATES and GATES[name].moves is not None
 
 
-def _state(name: str, stage: Stage, gates: Mapping[str, bool]) -> bool:
+def _state(name: str, stage: GateStage, gates: Mapping[str, bool]) -> bool:
     if name in gates:
         return gates[name]
     for all_of, word in _ALL.items():
@@ -210,7 +214,7 @@ def _state(name: str, stage: Stage, gates: Mapping[str, bool]) -> bool:
     return stage.default
 
 
-def _check(profile: Profile, known: Mapping[str, Stage], name: str, *, is_on: bool) -> None:
+def _check(profile: Profile, known: Mapping[str, GateStage], name: str, *, is_on: bool) -> None:
     if name not in known:
         raise UsageError(f"unrecognized feature gate: {name}{_where(profile, name)}")
     if known[name].is_locked and is_on != known[name].default:

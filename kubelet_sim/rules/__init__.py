@@ -21,15 +21,15 @@ from kubelet_sim.rules import (
     topology,
 )
 from kubelet_sim.rules.coverage import ROWS, statuses
-from kubelet_sim.rules.rule import PATHS, Entry, Mark, Rule, Status
+from kubelet_sim.rules.rule import PATHS, Mark, Rule, RuleEntry, RuleStatus
 
-__all__ = ["PATHS", "RULES", "Mark", "Rule", "Status", "collected", "rule"]
+__all__ = ["PATHS", "RULES", "Mark", "Rule", "RuleStatus", "collected", "rule"]
 
 _MARKS = tuple(Mark)
 """From the surest to the least sure."""
 
 
-def collected(entries: Iterable[Entry], status_of: Mapping[str, tuple[Status, str]]) -> dict[str, Rule]:
+def collected(entries: Iterable[RuleEntry], status_of: Mapping[str, tuple[RuleStatus, str]]) -> dict[str, Rule]:
     """The rules by id, in the order of the entries.
 
     Raises:
@@ -46,14 +46,14 @@ def collected(entries: Iterable[Entry], status_of: Mapping[str, tuple[Status, st
     return rules
 
 
-def _plain(entry: Entry, mark: Mark, status_of: Mapping[str, tuple[Status, str]]) -> Rule:
+def _plain(entry: RuleEntry, mark: Mark, status_of: Mapping[str, tuple[RuleStatus, str]]) -> Rule:
     if entry.id not in status_of:
         raise ValueError(f"{entry.id} has no status")
     status, reason = status_of[entry.id]
     return Rule(entry.id, entry.sentence, entry.source, mark, entry.note, status, reason)
 
 
-def _pitfall(entry: Entry, rules: Mapping[str, Rule]) -> Rule:
+def _pitfall(entry: RuleEntry, rules: Mapping[str, Rule]) -> Rule:
     """Avoided as far as all the rules it restates are followed, and no surer than the least sure of them."""
     missing = [rule_id for rule_id in entry.restates if rule_id not in rules]
     if missing or not entry.restates:
@@ -63,13 +63,13 @@ def _pitfall(entry: Entry, rules: Mapping[str, Rule]) -> Rule:
     restated = [rules[rule_id] for rule_id in entry.restates]
     mark = max((each.mark for each in restated), key=_MARKS.index)
     found = {each.status for each in restated}
-    status = found.pop() if len(found) == 1 else Status.PARTIAL
-    open_ids = ", ".join(each.id for each in restated if each.status is not Status.DONE)
+    status = found.pop() if len(found) == 1 else RuleStatus.PARTIAL
+    open_ids = ", ".join(each.id for each in restated if each.status is not RuleStatus.DONE)
     reason = f"follows {open_ids}" if open_ids else ""
     return Rule(entry.id, entry.sentence, entry.source, mark, "", status, reason, entry.restates)
 
 
-def _entries() -> Iterator[Entry]:
+def _entries() -> Iterator[RuleEntry]:
     yield from device_manager_plugins.RULES
     yield from device_manager_pods.RULES
     yield from device_manager_results.RULES

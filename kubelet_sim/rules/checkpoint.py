@@ -8,9 +8,9 @@ Its specification marks no single rule: run means that recorded vectors, or a ru
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, run
+from kubelet_sim.rules.rule import RuleEntry, derived, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     run("CP-1",
         "The checkpoint lies in the device-plugin directory under a fixed name.",
         "DM/types.go",

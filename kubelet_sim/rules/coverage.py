@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubelet_sim.rules.rule import Status
+from kubelet_sim.rules.rule import RuleStatus
 
-DONE, PARTIAL, LEFT_OUT = Status.DONE, Status.PARTIAL, Status.LEFT_OUT
+DONE, PARTIAL, LEFT_OUT = RuleStatus.DONE, RuleStatus.PARTIAL, RuleStatus.LEFT_OUT
 
-ROWS: tuple[tuple[str, Status, str], ...] = (
+ROWS: tuple[tuple[str, RuleStatus, str], ...] = (
     # The directory, Register, connections, lists
     ("DM-1…DM-3 DM-5…DM-61", DONE, ""),
     ("DM-4", LEFT_OUT, "kubelet-sim sets no SELinux labels"),
@@ -58,15 +58,15 @@ ROWS: tuple[tuple[str, Status, str], ...] = (
 )
 
 
-def statuses(rows: Iterable[tuple[str, Status, str]]) -> dict[str, tuple[Status, str]]:
-    """Status and reason by rule id, in the order of the rows.
+def statuses(rows: Iterable[tuple[str, RuleStatus, str]]) -> dict[str, tuple[RuleStatus, str]]:
+    """RuleStatus and reason by rule id, in the order of the rows.
 
     Raises:
         ValueError: for an id in two rows, a run that ends before it begins, or a reason that is missing or too much.
     """
-    found: dict[str, tuple[Status, str]] = {}
+    found: dict[str, tuple[RuleStatus, str]] = {}
     for ids, status, reason in rows:
-        if (status is Status.DONE) == bool(reason):
+        if (status is RuleStatus.DONE) == bool(reason):
             raise ValueError(f"{ids}: {status.value} with the reason {reason!r}")
         for rule_id in _expanded(ids):
             if rule_id in found:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, read, run
+from kubelet_sim.rules.rule import RuleEntry, derived, read, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     read("DM-1",
         "Where plugins register is compiled in; the kubelet's root directory option does not move it.",
         "DM/manager.go#NewManagerImpl; API/deviceplugin/v1beta1/constants.go"),

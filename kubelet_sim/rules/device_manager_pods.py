@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, read, run
+from kubelet_sim.rules.rule import RuleEntry, derived, read, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     run("DM-62",
         "Capacity counts healthy and unhealthy devices, allocatable the healthy ones; a resource past its grace period"
         " is deleted.",

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, read, run
+from kubelet_sim.rules.rule import RuleEntry, derived, read, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     run("DM-123",
         "A container's cached responses are merged over all recorded resources; without a record there is nothing to "
         "merge.",

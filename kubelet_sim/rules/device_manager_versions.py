@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, read, thread
+from kubelet_sim.rules.rule import RuleEntry, read, thread
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     read("DM-163",
         "1.20 answers Register before it dials, takes options from the request and keeps devices through restarts "
         "unchecked.",

@@ -8,9 +8,9 @@ Mark and status follow the rules pointed at.
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, pitfall
+from kubelet_sim.rules.rule import RuleEntry, pitfall
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     pitfall("DM-182", "Counting accepted Register calls only.", "DM-21"),
     pitfall("DM-183", "Answering Register with a code that says more than Unknown.", "DM-29"),
     pitfall("DM-184", "Taking the socket name for a path, or refusing `..` in it.", "DM-25"),

@@ -8,9 +8,9 @@ Its specification marks no single rule: run means that it says so of the subject
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, read, run
+from kubelet_sim.rules.rule import RuleEntry, derived, read, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     run("PR-1",
         "The API is served without credentials on a socket below the kubelet's root.",
         "KL/kubelet.go#ListenAndServePodResources; KL/server/server.go"),

@@ -40,7 +40,7 @@ class Mark(Enum):
     """Told by an issue or a pull request."""
 
 
-class Status(Enum):
+class RuleStatus(Enum):
     """How far kubelet-sim follows a rule."""
 
     DONE = "done"
@@ -49,7 +49,7 @@ class Status(Enum):
 
 
 @frozen
-class Entry:
+class RuleEntry:
     """A rule as a data module writes it, before its status is known."""
 
     id: str
@@ -75,33 +75,33 @@ class Rule:
     mark: Mark
     mark_note: str
     """What the mark is limited to; empty if it holds for the whole rule."""
-    status: Status
+    status: RuleStatus
     reason: str
     """Why it is not done; empty exactly when it is."""
     restates: tuple[str, ...] = ()
     """The rules that a pitfall points at; empty for a rule that stands for itself."""
 
 
-def run(rule_id: str, sentence: str, source: str, *, note: str = "") -> Entry:
+def run(rule_id: str, sentence: str, source: str, *, note: str = "") -> RuleEntry:
     """A rule that was seen when the release ran; `note` limits that to a part of it."""
-    return Entry(rule_id, sentence, source, Mark.RUN, note)
+    return RuleEntry(rule_id, sentence, source, Mark.RUN, note)
 
 
-def read(rule_id: str, sentence: str, source: str, *, note: str = "") -> Entry:
+def read(rule_id: str, sentence: str, source: str, *, note: str = "") -> RuleEntry:
     """A rule that was read in the source."""
-    return Entry(rule_id, sentence, source, Mark.READ, note)
+    return RuleEntry(rule_id, sentence, source, Mark.READ, note)
 
 
-def derived(rule_id: str, sentence: str, source: str, *, note: str = "") -> Entry:
+def derived(rule_id: str, sentence: str, source: str, *, note: str = "") -> RuleEntry:
     """A rule that was concluded from the source."""
-    return Entry(rule_id, sentence, source, Mark.DERIVED, note)
+    return RuleEntry(rule_id, sentence, source, Mark.DERIVED, note)
 
 
-def thread(rule_id: str, sentence: str, source: str, *, note: str = "") -> Entry:
+def thread(rule_id: str, sentence: str, source: str, *, note: str = "") -> RuleEntry:
     """A rule that is known from a thread only."""
-    return Entry(rule_id, sentence, source, Mark.THREAD, note)
+    return RuleEntry(rule_id, sentence, source, Mark.THREAD, note)
 
 
-def pitfall(rule_id: str, sentence: str, *restates: str) -> Entry:
+def pitfall(rule_id: str, sentence: str, *restates: str) -> RuleEntry:
     """What is easily done wrong, and the rules that say how it is."""
-    return Entry(rule_id, sentence, "; ".join(restates), None, restates=restates)
+    return RuleEntry(rule_id, sentence, "; ".join(restates), None, restates=restates)

@@ -8,9 +8,9 @@ Its specification marks no single rule: run means that recorded vectors, or a ru
 
 from __future__ import annotations
 
-from kubelet_sim.rules.rule import Entry, derived, read, run
+from kubelet_sim.rules.rule import RuleEntry, derived, read, run
 
-RULES: tuple[Entry, ...] = (
+RULES: tuple[RuleEntry, ...] = (
     run("TM-1",
         "A mask has the bits 0 to 63; setting another is an error, asking for one answers no.",
         "TM/bitmask/bitmask.go"),

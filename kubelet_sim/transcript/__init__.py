@@ -6,7 +6,7 @@ its place and time. Nothing here knows the values of the other rooms: details ar
 
 from __future__ import annotations
 
-from kubelet_sim.transcript.records import Decision, Json, Level, Record, Rpc
+from kubelet_sim.transcript.records import Decision, Json, Record, RecordLevel, Rpc
 from kubelet_sim.transcript.transcript import Transcript
 
-__all__ = ["Decision", "Json", "Level", "Record", "Rpc", "Transcript"]
+__all__ = ["Decision", "Json", "Record", "RecordLevel", "Rpc", "Transcript"]

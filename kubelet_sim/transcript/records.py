@@ -15,7 +15,7 @@ NO_DETAILS: Mapping[str, Json] = MappingProxyType({})
 """One for all that have none: there are a hundred thousand records."""
 
 
-class Level(Enum):
+class RecordLevel(Enum):
     """How much a record asks of its reader."""
 
     INFO = "info"
@@ -32,7 +32,7 @@ class Decision:
     text: str
     """One sentence for people. Foreign text in it is not escaped: whoever shows it does that for its medium."""
     rules: tuple[str, ...] = ()
-    level: Level = Level.INFO
+    level: RecordLevel = RecordLevel.INFO
     details: Mapping[str, Json] = field(default=NO_DETAILS, hash=False)
 
 
@@ -49,7 +49,7 @@ class Record:
     subject: str
     text: str
     rules: tuple[str, ...] = ()
-    level: Level = Level.INFO
+    level: RecordLevel = RecordLevel.INFO
     walk: int | None = None
     """The walk it belongs to (a registration, an admission, a preparation), if any."""
     incarnation: int = 1

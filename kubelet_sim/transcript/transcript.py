@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
-from kubelet_sim.transcript.records import NO_DETAILS, Decision, Json, Level, Record
+from kubelet_sim.transcript.records import NO_DETAILS, Decision, Json, Record, RecordLevel
 from kubelet_sim.transcript.repeats import Repeats
 
 Listener = Callable[[Record], None]
@@ -74,7 +74,7 @@ class Transcript:
         text: str,
         *,
         rules: tuple[str, ...] = (),
-        level: Level = Level.INFO,
+        level: RecordLevel = RecordLevel.INFO,
         details: Mapping[str, Json] | None = None,
         payload: object = None,
         walk: int | None = None,
@@ -87,8 +87,8 @@ class Transcript:
         """
         self._count += 1
         now_s = self.now()
-        if level is Level.WARNING and self._repeats.is_repeat(subject, text, now_s):
-            level = Level.INFO
+        if level is RecordLevel.WARNING and self._repeats.is_repeat(subject, text, now_s):
+            level = RecordLevel.INFO
         record = Record(
             self._count,
             now_s,

@@ -23,7 +23,7 @@ from kubelet_sim.model.views import (
     PodView,
     ResourceView,
 )
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
 
@@ -121,7 +121,7 @@ def record_value(message: pb.Record) -> Record:
         subject=message.subject,
         text=message.text,
         rules=tuple(message.rules),
-        level=Level(message.level),
+        level=RecordLevel(message.level),
         walk=message.walk if message.HasField("walk") else None,
         incarnation=message.incarnation,
         details=json.loads(message.details) if message.details else {},

@@ -66,7 +66,7 @@ class PluginServer:
     def __init__(self, behaviour: PluginBehaviour | None, registry: RegistryBehaviour | None = None) -> None:
         self._handlers: list[grpc.GenericRpcHandler] = []
         if behaviour is not None:
-            self._handlers.append(_Methods(behaviour))
+            self._handlers.append(_PluginMethods(behaviour))
         if registry is not None:
             self._handlers.append(_RegistryMethods(registry))
         self._server: grpc.aio.Server | None = None
@@ -115,7 +115,7 @@ class PluginServer:
             await server.stop(None)
 
 
-class _Methods(grpc.GenericRpcHandler):
+class _PluginMethods(grpc.GenericRpcHandler):
     """The five methods; the library answers for all others. Rules: DM-42, DM-98, DM-103"""
 
     def __init__(self, behaviour: PluginBehaviour) -> None:

@@ -44,7 +44,7 @@ Count = Callable[[str, str], None]
 """Told the name of a counter, without the prefix `kubelet_`, and the API version whenever it goes up. Rules: PR-32"""
 
 
-class Seen(Protocol):
+class CallObserver(Protocol):
     """Is told of every call when it is answered."""
 
     def __call__(self, method: str, status: str, took_s: float, values: Callable[[], tuple[Any, Any]]) -> None:
@@ -95,10 +95,12 @@ class PodResourcesServer:
         count: Count = lambda _name, _version: None,
         rejected: Callable[[], None] = lambda: None,
         called: Called | None = None,
-        seen: Seen = lambda method, status, took_s, values: None,  # noqa: ARG005 - nobody is told
+        seen: CallObserver = lambda method, status, took_s, values: None,  # noqa: ARG005 - nobody is told
     ) -> None:
         watched = _Watched(now, called, seen)
-        self._methods = _Methods(_Services(provider, profile, count), _Limit(profile, now, rejected), watched)
+        self._methods = _PodResourcesMethods(
+            _Services(provider, profile, count), _Limit(profile, now, rejected), watched
+        )
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
 
@@ -217,10 +219,10 @@ class _Watched:
 
     now: Callable[[], float]
     called: Called | None
-    seen: Seen
+    seen: CallObserver
 
 
-class _Methods(grpc.GenericRpcHandler):
+class _PodResourcesMethods(grpc.GenericRpcHandler):
     """Finds the method; a request is decoded before it takes a token, as the kubelet's library does it."""
 
     def __init__(self, services: _Services, limit: _Limit, watched: _Watched) -> None:

@@ -84,7 +84,7 @@ class GrpcRegistrationServer:
         first_path = path if self._appears == "bind" else path.with_name(f".{secrets.token_hex(4)}")
         noise.hush(asyncio.get_running_loop())
         server = self._server = grpc.aio.server()
-        server.add_generic_rpc_handlers([_Methods(self._answer)])
+        server.add_generic_rpc_handlers([_RegistrationMethods(self._answer)])
 
         def bind(target: str) -> None:
             before_bind(None if first_path == path else first_path)
@@ -164,7 +164,7 @@ class GrpcRegistrationServers:
         return GrpcRegistrationServer(register, malformed, appears=self._appears, watching=self._watching)
 
 
-class _Methods(grpc.GenericRpcHandler):
+class _RegistrationMethods(grpc.GenericRpcHandler):
     """Register, and what the kubelet's library says of every other method. Rules: DM-11, DM-29"""
 
     def __init__(self, answer: Callable[[bytes, _Context], Awaitable[bytes]]) -> None:

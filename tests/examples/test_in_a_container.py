@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config, read_registry
-from kubelet_sim.container.seen import compared
+from kubelet_sim.container import KubeletContext, container_config, read_registry
+from kubelet_sim.container.observed_container import comparisons
 from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
 from kubelet_sim.node.oci.host_files import LocalFiles
 from kubelet_sim.node.oci.oci_runtime import CannotRun, run_probed
@@ -38,7 +38,7 @@ def test_a_container_sees_what_it_was_granted(
     registry = read_registry(LocalFiles(), [str(fleet.place(example) / "cdi")])
     bundle_in = short_root / "bundle"
     bundle_in.mkdir()
-    around = Surroundings(kubelet_root=kubelet_root(bundle_in))
+    around = KubeletContext(kubelet_root=kubelet_root(bundle_in))
     bundle = write_bundle(container_config(wanted, "main", share, around), bundle_in, LocalFiles(), registry)
     check_oci(bundle.spec)
     check_oci(json.loads((bundle_in / "config.json").read_text()))
@@ -49,7 +49,7 @@ def test_a_container_sees_what_it_was_granted(
     finally:
         shutil.rmtree(bundle_in / "probe", ignore_errors=True)
     assert outcome.seen is not None, outcome.output
-    found = compared(bundle.wanted, outcome.seen)
+    found = comparisons(bundle.wanted, outcome.seen)
     assert [each for each in found if not each.is_as_wanted] == []
     modes = {each.path: each.mode for each in outcome.seen.nodes}
     for device in bundle.wanted["linux"]["devices"]:
@@ -77,7 +77,7 @@ def test_a_container_may_do_what_the_permissions_say(permissions: str, short_roo
     except OSError as error:
         pytest.skip(f"{FUSE} cannot be opened on this machine: {error}")
     place = new_directory(short_root / "bundle")
-    around = Surroundings(kubelet_root=kubelet_root(place))
+    around = KubeletContext(kubelet_root=kubelet_root(place))
     config = container_config(pod("p", {}), "main", share(devices=[("/dev/it", FUSE, permissions)]), around)
     bundle = write_bundle(config, place, LocalFiles())
     command = ("/.kubelet-sim/busybox", "sh", "-c", OPENED)

@@ -16,7 +16,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.testing.fake_calls import FakeCalls
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import device, pod, registration
 
 
@@ -38,7 +38,7 @@ async def story(folder: Path) -> dict[str, Any]:
 
         await peer.send(device("a"), device("b"), device("c"))
         after = read_file(node.root.layout.checkpoint)
-        warnings = [each.text for each in node.transcript if each.level is Level.WARNING]
+        warnings = [each.text for each in node.transcript if each.level is RecordLevel.WARNING]
     return {
         "message": verdict.message if isinstance(verdict, Rejected) else None,
         "old_file_stayed": before == during,

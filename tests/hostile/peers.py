@@ -27,7 +27,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario.plugin import ScriptedPlugin as GoodPlugin
 from kubelet_sim.scenario.script import read_script
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.registration_client import register
 
 GOOD = "example.com/good"
@@ -224,7 +224,7 @@ class Ground:
         return [
             record.text
             for record in self.new_records()
-            if record.level is Level.WARNING and resource in (None, record.subject)
+            if record.level is RecordLevel.WARNING and resource in (None, record.subject)
         ]
 
     def wait_until(self, holds: Callable[[Record], bool], *, what: str = "a record") -> asyncio.Future[Record]:

@@ -27,7 +27,7 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.root_directory.checkpoint_file import MOST_VALUES, read_file
 from kubelet_sim.testing.fake_calls import FakeCalls, FakePeer
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import device, pod, registration
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def _on_node(root: Path, body: Body) -> None:
 
 
 def _warnings(node: Node) -> list[str]:
-    return [record.text for record in node.transcript if record.level is Level.WARNING]
+    return [record.text for record in node.transcript if record.level is RecordLevel.WARNING]
 
 
 def _text(verdict: object) -> str:

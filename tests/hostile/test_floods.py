@@ -19,7 +19,7 @@ from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire import messages
 from tests.hostile.cases import MIB, answers, many, sends, socket_of
 from tests.hostile.peers import Ground, on_ground, pod, serves_the_next
@@ -118,7 +118,7 @@ def test_a_thousand_lists_with_the_same_fault_are_one_warning(short_root: Path) 
             assert await ground.register(BAD, "b.sock") is None
             await ended
         told = [record for record in ground.new_records() if "more than once" in record.text]
-        assert [record.level for record in told] == [Level.WARNING] + [Level.INFO] * 99
+        assert [record.level for record in told] == [RecordLevel.WARNING] + [RecordLevel.INFO] * 99
 
     on_ground(short_root, body)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config, cri
+from kubelet_sim.container import KubeletContext, container_config, cri
 from kubelet_sim.container.config import ContainerConfig
 from tests.interop.looking import BUILD_LIMIT_S
 from tests.unit.container import cri_messages
@@ -22,7 +22,7 @@ MAPPED = container_config(
     pod({"env": [{"name": "EMPTY"}], "securityContext": {"runAsGroup": 5}}, hostUsers=False),
     "main",
     share(envs={"A": "é\n"}, mounts=[("/m", "/hm")], cdi=["v/c=1"]),
-    Surroundings(attempt=1),
+    KubeletContext(attempt=1),
 )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config
-from kubelet_sim.container.seen import compared
+from kubelet_sim.container import KubeletContext, container_config
+from kubelet_sim.container.observed_container import comparisons
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.response import ContainerSpec, DeviceNode
 from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
@@ -83,7 +83,7 @@ def test_a_container_sees_its_device(
     node.wait_for(running("one"), PATIENCE_S)
     share = node.container_spec("one")
     place = new_directory(short_root / "bundle")
-    around = Surroundings(kubelet_root=kubelet_root(place))
+    around = KubeletContext(kubelet_root=kubelet_root(place))
     config = container_config(pod("one", RESOURCE, 1), "main", share, around)
     bundle = write_bundle(config, place, FakeHost({f"/dev/mock{number}": NULL for number in range(2)}))
     check_oci(bundle.spec)
@@ -93,7 +93,7 @@ def test_a_container_sees_its_device(
         pytest.skip(f"this machine cannot start containers: {error}")
     assert outcome.seen is not None, outcome.output
     [granted] = share.devices
-    found = {each.key: each.seen for each in compared(bundle.wanted, outcome.seen) if each.part == "device"}
+    found = {each.key: each.seen for each in comparisons(bundle.wanted, outcome.seen) if each.part == "device"}
     assert found == {granted.container_path: "c 1:3"}
 
 

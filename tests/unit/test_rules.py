@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from kubelet_sim.rules import PATHS, RULES, Mark, Status, collected, rule
+from kubelet_sim.rules import PATHS, RULES, Mark, RuleStatus, collected, rule
 from kubelet_sim.rules.coverage import statuses
 from kubelet_sim.rules.rule import pitfall, read, run
 
@@ -64,7 +64,7 @@ def test_sources_are_files_rules_or_threads() -> None:
 def test_what_is_not_done_has_a_reason() -> None:
     """A reason is there exactly when a rule is not done, and it does not send the reader to an issue."""
     for each in RULES.values():
-        assert bool(each.reason) == (each.status is not Status.DONE), each.id
+        assert bool(each.reason) == (each.status is not RuleStatus.DONE), each.id
         assert not re.search(r"\bissue\b", each.reason), each.id
 
 
@@ -75,8 +75,8 @@ def test_pitfalls_follow_the_rules_they_restate() -> None:
     for each in pitfalls:
         restated = [rule(rule_id) for rule_id in each.restates]
         assert not any(other.restates for other in restated)
-        assert (each.status is Status.DONE) == all(other.status is Status.DONE for other in restated)
-        assert (each.status is Status.LEFT_OUT) == all(other.status is Status.LEFT_OUT for other in restated)
+        assert (each.status is RuleStatus.DONE) == all(other.status is RuleStatus.DONE for other in restated)
+        assert (each.status is RuleStatus.LEFT_OUT) == all(other.status is RuleStatus.LEFT_OUT for other in restated)
 
 
 def test_a_rule_is_found_by_its_id() -> None:
@@ -90,7 +90,7 @@ def test_an_id_listed_twice_is_refused() -> None:
     """Two entries of one id end the import."""
     entry = read("DM-1", "One.", "DM/manager.go")
     with pytest.raises(ValueError, match="DM-1 is listed twice"):
-        collected([entry, entry], {"DM-1": (Status.DONE, "")})
+        collected([entry, entry], {"DM-1": (RuleStatus.DONE, "")})
 
 
 def test_a_rule_needs_a_status() -> None:
@@ -99,7 +99,7 @@ def test_a_rule_needs_a_status() -> None:
     with pytest.raises(ValueError, match="DM-1 has no status"):
         collected([entry], {})
     with pytest.raises(ValueError, match="DM-2"):
-        collected([entry], {"DM-1": (Status.DONE, ""), "DM-2": (Status.DONE, "")})
+        collected([entry], {"DM-1": (RuleStatus.DONE, ""), "DM-2": (RuleStatus.DONE, "")})
 
 
 def test_a_pitfall_needs_its_rules() -> None:
@@ -111,14 +111,14 @@ def test_a_pitfall_needs_its_rules() -> None:
 @pytest.mark.parametrize(
     "ids,status,reason",
     [
-        ("DM-1 DM-1", Status.DONE, ""),
-        ("DM-3…DM-1", Status.DONE, ""),
-        ("DM-1…CP-3", Status.DONE, ""),
-        ("DM-1", Status.DONE, "a reason too much"),
-        ("DM-1", Status.LEFT_OUT, ""),
+        ("DM-1 DM-1", RuleStatus.DONE, ""),
+        ("DM-3…DM-1", RuleStatus.DONE, ""),
+        ("DM-1…CP-3", RuleStatus.DONE, ""),
+        ("DM-1", RuleStatus.DONE, "a reason too much"),
+        ("DM-1", RuleStatus.LEFT_OUT, ""),
     ],
 )
-def test_a_bad_row_of_the_coverage_table_is_refused(ids: str, status: Status, reason: str) -> None:
+def test_a_bad_row_of_the_coverage_table_is_refused(ids: str, status: RuleStatus, reason: str) -> None:
     """An id in two rows, a run that is none, and a reason that is missing or too much end the import."""
     with pytest.raises(ValueError, match="DM-1"):
         statuses([(ids, status, reason)])

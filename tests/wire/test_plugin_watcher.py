@@ -26,7 +26,7 @@ from kubelet_sim.node.services.plugin_watcher import PluginWatcher
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.scenario.plugin import ScriptedPlugin
 from kubelet_sim.scenario.script import Script
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from kubelet_sim.wire.plugin_server import PluginServer
 from tests.wire.helpers import run, soon, until
 
@@ -124,7 +124,7 @@ class Stage:
         return [
             record.text
             for record in self.node.transcript
-            if rule in record.rules and (not warnings or record.level is Level.WARNING)
+            if rule in record.rules and (not warnings or record.level is RecordLevel.WARNING)
         ]
 
 

@@ -47,7 +47,7 @@ def builder(node: ControlClient, manifest: Mapping[str, Any], container: str | N
 
     Raises `UsageError` for a pod that came without a manifest, from a program.
     """
-    from kubelet_sim.container import Surroundings, container_config
+    from kubelet_sim.container import KubeletContext, container_config
     from kubelet_sim.errors import UsageError
     from kubelet_sim.manifests import pod_from_mapping
 
@@ -59,7 +59,7 @@ def builder(node: ControlClient, manifest: Mapping[str, Any], container: str | N
     profile, attempt = profile_on(snapshot), _restarts(manifest, name)
 
     def build(kubelet_root: str | None) -> ContainerConfig:
-        around = Surroundings(profile, kubelet_root or snapshot.root, attempt)
+        around = KubeletContext(profile, kubelet_root or snapshot.root, attempt)
         return container_config(pod, name, share, around)
 
     return build

@@ -8,18 +8,18 @@ from html import escape
 from attrs import frozen
 
 from kubelet_sim.conformance.check import Check
-from kubelet_sim.conformance.reports.report_text import Mark, checks_of, counts, mark_of
+from kubelet_sim.conformance.reports.report_text import Verdict, checks_of, counts, mark_of
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.foreign import escape_terminal
 
 SIGNS = {
-    Mark.PASS: "✓",
-    Mark.WARN: "!",
-    Mark.FAIL: "✗",
-    Mark.BROKEN: "?",
-    Mark.SKIP: "-",
-    Mark.KNOWN: "k",
-    Mark.FIXED: "K",
+    Verdict.PASS: "✓",
+    Verdict.WARN: "!",
+    Verdict.FAIL: "✗",
+    Verdict.BROKEN: "?",
+    Verdict.SKIP: "-",
+    Verdict.KNOWN: "k",
+    Verdict.FIXED: "K",
 }
 LEGEND = (
     "✓ pass, ! warning, ✗ fails, ? could not be carried out, - skipped, k known failure, K known failure that passed"
@@ -31,13 +31,13 @@ class Row:
     """One check on all kubelets."""
 
     check: Check
-    marks: tuple[Mark | None, ...]
+    marks: tuple[Verdict | None, ...]
     """In the order of the runs; `None` where it was not part of the run."""
 
     @property
     def differs(self) -> bool:
         """Whether kubelets make a difference to it."""
-        return len({mark for mark in self.marks if mark is not Mark.SKIP}) > 1
+        return len({mark for mark in self.marks if mark is not Verdict.SKIP}) > 1
 
 
 def rows(reports: Sequence[Report]) -> tuple[Row, ...]:
@@ -91,7 +91,7 @@ def _html(reports: Sequence[Report]) -> Iterator[str]:
     yield f"</tbody></table><p>{escape(LEGEND)}</p>"
 
 
-def _sign(mark: Mark | None) -> str:
+def _sign(mark: Verdict | None) -> str:
     return SIGNS[mark] if mark is not None else " "
 
 

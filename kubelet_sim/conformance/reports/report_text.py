@@ -12,11 +12,10 @@ from enum import Enum
 
 from kubelet_sim.conformance.check import Check, Group
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report, Status
-from kubelet_sim.transcript import Json, Record
-from kubelet_sim.transcript import Level as RecordLevel
+from kubelet_sim.transcript import Json, Record, RecordLevel
 
 
-class Mark(Enum):
+class Verdict(Enum):
     """How an outcome counts in its run: its status, and what the user said of it."""
 
     PASS = "pass"  # noqa: S105 - no password
@@ -35,44 +34,44 @@ class Mark(Enum):
     @property
     def counts(self) -> bool:
         """Whether the run fails because of it."""
-        return self in (Mark.FAIL, Mark.BROKEN, Mark.FIXED)
+        return self in (Verdict.FAIL, Verdict.BROKEN, Verdict.FIXED)
 
 
 _PLAIN = {
-    Status.PASSED: Mark.PASS,
-    Status.WARNED: Mark.WARN,
-    Status.FAILED: Mark.FAIL,
-    Status.BROKEN: Mark.BROKEN,
-    Status.SKIPPED: Mark.SKIP,
+    Status.PASSED: Verdict.PASS,
+    Status.WARNED: Verdict.WARN,
+    Status.FAILED: Verdict.FAIL,
+    Status.BROKEN: Verdict.BROKEN,
+    Status.SKIPPED: Verdict.SKIP,
 }
 
 
-def mark_of(report: Report, outcome: Outcome) -> Mark:
+def mark_of(report: Report, outcome: Outcome) -> Verdict:
     """How an outcome of that run counts."""
     if report.is_bad(outcome):
         if outcome.is_known:
-            return Mark.FIXED
-        return Mark.BROKEN if outcome.status is Status.BROKEN else Mark.FAIL
+            return Verdict.FIXED
+        return Verdict.BROKEN if outcome.status is Status.BROKEN else Verdict.FAIL
     if outcome.is_known and outcome.status not in (Status.PASSED, Status.SKIPPED):
-        return Mark.KNOWN
+        return Verdict.KNOWN
     return _PLAIN[outcome.status]
 
 
-def counts(report: Report) -> Mapping[Mark, int]:
+def counts(report: Report) -> Mapping[Verdict, int]:
     """How many outcomes of each mark, marks in their order, none left out."""
     marks = [mark_of(report, each) for each in report.outcomes]
-    return {mark: marks.count(mark) for mark in Mark}
+    return {mark: marks.count(mark) for mark in Verdict}
 
 
 _PLACES = {group: place for place, group in enumerate(Group)}
 _WORDS = {
-    Mark.PASS: "passed",
-    Mark.WARN: "warned",
-    Mark.FAIL: "failed",
-    Mark.BROKEN: "could not be carried out",
-    Mark.SKIP: "skipped",
-    Mark.KNOWN: "failed as known",
-    Mark.FIXED: "known to fail and passed",
+    Verdict.PASS: "passed",
+    Verdict.WARN: "warned",
+    Verdict.FAIL: "failed",
+    Verdict.BROKEN: "could not be carried out",
+    Verdict.SKIP: "skipped",
+    Verdict.KNOWN: "failed as known",
+    Verdict.FIXED: "known to fail and passed",
 }
 
 
@@ -98,7 +97,7 @@ def verdict(report: Report) -> str:
 
 def what_came(report: Report, outcome: Outcome) -> str:
     """Of an outcome that is no pass, the first thing to say; a pass says nothing."""
-    if mark_of(report, outcome) is Mark.FIXED:
+    if mark_of(report, outcome) is Verdict.FIXED:
         return "It passed, and is listed as a known failure: take it off the list."
     if outcome.status in (Status.BROKEN, Status.SKIPPED):
         return outcome.reason
@@ -131,7 +130,7 @@ def account(report: Report, outcome: Outcome) -> Iterator[str]:
         yield f"{finding.level.value}: {finding.text}"
         yield from (f"  {line}" for line in evidence_lines(finding))
     yield from (f"note: {note}" for note in outcome.notes)
-    if mark_of(report, outcome) not in (Mark.PASS, Mark.SKIP, Mark.FIXED):
+    if mark_of(report, outcome) not in (Verdict.PASS, Verdict.SKIP, Verdict.FIXED):
         yield f"why it matters: {outcome.check.why}"
         yield f"how to fix it: {outcome.check.fix}"
         yield f"more: kubelet-sim explain {outcome.check.id}"

@@ -19,7 +19,7 @@ _IN_CGROUP = ("b", "c")
 
 
 @frozen
-class Applied:
+class AppliedEdit:
     """One edit that was made."""
 
     part: str
@@ -34,7 +34,7 @@ class Applied:
     """Of a device node: where the host has it."""
 
 
-def inject(config: dict[str, Any], definitions: Sequence[Definition], host: HostFiles) -> tuple[Applied, ...]:
+def inject(config: dict[str, Any], definitions: Sequence[Definition], host: HostFiles) -> tuple[AppliedEdit, ...]:
     """Change the configuration as these devices ask for; what a file asks for any device is done once, before its first one.
 
     Raises:
@@ -80,7 +80,7 @@ def _together(edits: Sequence[ContainerEdits]) -> ContainerEdits:
 class _Editor:
     config: dict[str, Any]
     host: HostFiles
-    applied: list[Applied] = field(factory=list)
+    applied: list[AppliedEdit] = field(factory=list)
 
     @property
     def process(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class _Editor:
         return node
 
     def _note(self, part: str, key: str, value: str, source: str, before: str | None = None) -> None:
-        self.applied.append(Applied(part, key, value, source, None if before == value else before))
+        self.applied.append(AppliedEdit(part, key, value, source, None if before == value else before))
 
 
 def _device(node: NodeEdit, user: dict[str, Any]) -> dict[str, Any]:

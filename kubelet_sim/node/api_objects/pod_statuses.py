@@ -18,7 +18,7 @@ from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.profiles import HealthNotices, Profile
-from kubelet_sim.transcript import Level, Transcript
+from kubelet_sim.transcript import RecordLevel, Transcript
 
 RESYNC_S, RESYNC_STRETCH = 60.0, 0.5
 """How long a pod waits for its next sync; stretched by a random part of itself, up to so much. Rules: DM-158"""
@@ -57,7 +57,7 @@ class PodStatuses:
         problem = refusal(pod, now)
         if problem is not None:
             text = f"the API server refuses the pod's status: {problem}"
-            self._transcript.add("node", pod.key, text, rules=("DM-159",), level=Level.WARNING)
+            self._transcript.add("node", pod.key, text, rules=("DM-159",), level=RecordLevel.WARNING)
             return
         self._told[pod.uid] = now
         self._transcript.add("node", pod.key, f"device health in its status: {_told(now)}", rules=("DM-155", "DM-158"))

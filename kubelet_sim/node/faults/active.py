@@ -18,7 +18,7 @@ from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.node.faults.kinds import FaultKind
 from kubelet_sim.node.faults.reach import Reach
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 
 @define(eq=False)
@@ -126,7 +126,7 @@ class ActiveFault:
         """Whether the filters let the plugin at that socket path through."""
         return self.reach.fits(self.fault, path)
 
-    def note(self, subject: str, text: str, level: Level = Level.INFO) -> None:
+    def note(self, subject: str, text: str, level: RecordLevel = RecordLevel.INFO) -> None:
         """Tell of it."""
         told = f"fault {self.id} {self.kind.name} {text}"
         self.reach.transcript.add("fault", subject, told, rules=self.kind.rules, level=level)
@@ -141,6 +141,6 @@ class ActiveFault:
             try:
                 self._at_the_end.pop()()
             except (OSError, KubeletSimError) as failure:
-                self.note("node", f"could not be taken back: {failure}", Level.WARNING)
+                self.note("node", f"could not be taken back: {failure}", RecordLevel.WARNING)
         self.note("node", f"is over: {why}")
         self._ended(self)

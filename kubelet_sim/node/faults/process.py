@@ -21,7 +21,7 @@ from kubelet_sim.node.faults.calls import UNARY
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.faults.signals import Listener, listener
 from kubelet_sim.node.faults.through import Through, ThroughHook
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 T = TypeVar("T")
 _ON_ITS_WAY_S = 0.02
@@ -130,7 +130,7 @@ class _Killed(Through):
             found = listener(Path(self.path))
             found.check()
         except UsageError as failure:
-            self.active.note(self.subject, f"cannot kill the plugin in {call}: {failure}", Level.WARNING)
+            self.active.note(self.subject, f"cannot kill the plugin in {call}: {failure}", RecordLevel.WARNING)
             return None
         return found if self.active.once(self.subject, f"process {found.pid} is to be killed inside {call}") else None
 

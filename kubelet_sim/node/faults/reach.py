@@ -19,7 +19,7 @@ from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.ports import Clock, PluginCalls
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.root_directory.root import Root
-from kubelet_sim.transcript import Level, Transcript
+from kubelet_sim.transcript import RecordLevel, Transcript
 
 
 class FaultyNode(Protocol):
@@ -152,7 +152,7 @@ class Reach:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (failure := task.exception()) is not None:
-            self.transcript.add("fault", "node", f"what a fault wanted failed: {failure}", level=Level.WARNING)
+            self.transcript.add("fault", "node", f"what a fault wanted failed: {failure}", level=RecordLevel.WARNING)
 
 
 def _is_meant(fault: Fault, link: Link) -> bool:

@@ -47,7 +47,7 @@ from kubelet_sim.node.kubelet_process.observations import Observations
 from kubelet_sim.node.kubelet_process.plugin_connections import Link, socket_path
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.profiles import HealthNotices
-from kubelet_sim.transcript import Level, Transcript
+from kubelet_sim.transcript import RecordLevel, Transcript
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -162,7 +162,7 @@ class Driver:
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
         subject, text, rules = fact_text(fact, self._manager.state)
-        level = Level.WARNING if isinstance(fact, StreamEnded) and self._is_lost(fact) else Level.INFO
+        level = RecordLevel.WARNING if isinstance(fact, StreamEnded) and self._is_lost(fact) else RecordLevel.INFO
         transcript, details = self._world.transcript, client_details(fact)
         transcript.add("fact", subject, text, rules=rules, level=level, details=details, payload=fact)
         applied = self._manager.apply(fact)
@@ -172,7 +172,7 @@ class Driver:
                 await self.perform(effect)
             except CheckpointNotWritten as failure:
                 # A failed write after a list or a status round is only told. Rules: CP-3, DM-136
-                self._world.transcript.add("effect", subject, str(failure), rules=("CP-3",), level=Level.WARNING)
+                self._world.transcript.add("effect", subject, str(failure), rules=("CP-3",), level=RecordLevel.WARNING)
         return applied.answer
 
     async def walk(self, asked: Asked[R], caller: Caller | None = None, *, in_turn: bool = False) -> R:
@@ -295,7 +295,9 @@ class Driver:
             await self._world.store.write(document)
         except CheckpointNotWritten as failure:
             if failure.advice:
-                self._world.transcript.add("node", "checkpoint", failure.advice, rules=("CP-3",), level=Level.WARNING)
+                self._world.transcript.add(
+                    "node", "checkpoint", failure.advice, rules=("CP-3",), level=RecordLevel.WARNING
+                )
             raise
 
     async def _call(self, call: CallAllocate | CallGetPreferredAllocation | CallPreStartContainer) -> object:

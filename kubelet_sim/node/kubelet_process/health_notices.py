@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 
 from kubelet_sim.model.ids import PodUID
-from kubelet_sim.transcript import Level, Transcript
+from kubelet_sim.transcript import RecordLevel, Transcript
 
 ROOM = 100
 """Messages that wait for the main loop. Rules: DM-158"""
@@ -40,7 +40,7 @@ class Notices:
         if self._has_room and len(self._waiting) >= ROOM:
             names = ", ".join(pods)
             text = f"discard pods info: device update channel is full: {names} learn of it at their next sync"
-            self._transcript.add("effect", "node", text, rules=("DM-158",), level=Level.WARNING)
+            self._transcript.add("effect", "node", text, rules=("DM-158",), level=RecordLevel.WARNING)
             return
         taken = asyncio.Event()
         self._waiting.append((pods, taken))

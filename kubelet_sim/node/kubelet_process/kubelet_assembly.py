@@ -29,7 +29,7 @@ from kubelet_sim.node.services.pod_resources import PodResourcesApi
 from kubelet_sim.node.services.registry_files import leave_no_registry, make_registry
 from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.profiles import Profile
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
@@ -165,7 +165,7 @@ class Booting:
             make_registry(layout.plugins_registry)
         elif not leave_no_registry(layout.plugins_registry):
             text = "plugins_registry is not empty and nobody watches it: some plugins that see it do not call Register"
-            self._around.transcript.add("node", "kubelet", text, rules=("DM-146",), level=Level.WARNING)
+            self._around.transcript.add("node", "kubelet", text, rules=("DM-146",), level=RecordLevel.WARNING)
 
     def _store(self, layout: RootLayout) -> CheckpointStore:
         if self._given_store is not None:

@@ -20,7 +20,7 @@ from kubelet_sim.node.root_directory.device_plugin_directory import looks_new, l
 from kubelet_sim.node.root_directory.held_inode import HeldInode, inode_of
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.surroundings import Surroundings
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 NODE_STATUS_PERIOD_S = 10.0
 """Rules: DM-65"""
@@ -113,7 +113,7 @@ class KubeletProcesses:
                 await self._take_over(begun)
                 dispatch(begun)
             except TransportError as failure:
-                self._note(f"the kubelet could not start: {failure}", "DM-9", Level.WARNING)
+                self._note(f"the kubelet could not start: {failure}", "DM-9", RecordLevel.WARNING)
             finally:
                 self._starting = None
 
@@ -132,7 +132,7 @@ class KubeletProcesses:
         is_new = looks_new(layout.device_plugins)
         if is_new and any(map(is_extended_resource_name, self.node_object.capacity)):
             text = "the directory is empty, so the node counts as a new one: its extended resources are set to 0"
-            self._note(text, "DM-68", Level.WARNING)
+            self._note(text, "DM-68", RecordLevel.WARNING)
         self.node_object = registered(self.node_object, is_new=is_new)
 
     async def close(self) -> None:
@@ -186,5 +186,5 @@ class KubeletProcesses:
             async with self._status_round:
                 await kubelet.status_round()
 
-    def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
+    def _note(self, text: str, rule: str, level: RecordLevel = RecordLevel.INFO) -> None:
         self._around.transcript.add("node", "kubelet", text, rules=(rule,), level=level)

@@ -45,7 +45,7 @@ from kubelet_sim.node.kubelet_process.observations import Observations, reason_t
 from kubelet_sim.node.ports import RegistrationServers
 from kubelet_sim.node.root_directory.device_plugin_directory import make_directory
 from kubelet_sim.profiles import V1_36, Profile
-from kubelet_sim.transcript import Level, Rpc
+from kubelet_sim.transcript import RecordLevel, Rpc
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -196,7 +196,7 @@ class Kubelet:
         self.registration_failure = cause
         await self._server.stop()
         text = f"device plugin registration gRPC server failed and no device plugins can register: {cause}"
-        self._note(text, "DM-12", Level.WARNING)
+        self._note(text, "DM-12", RecordLevel.WARNING)
 
     async def die(self, *, leave_socket: bool = False) -> None:
         """End as a process ends: no farewell to plugins, connections closed, walks never finished.
@@ -309,9 +309,9 @@ class Kubelet:
     def _malformed(self, cause: str) -> None:
         text = f"Register refused: the message cannot be decoded: {cause}"
         rpc = Rpc("/v1beta1.Registration/Register", None, None, "Internal", 0.0)
-        self._world.transcript.add("rpc", "kubelet", text, rules=("DM-29",), level=Level.WARNING, payload=rpc)
+        self._world.transcript.add("rpc", "kubelet", text, rules=("DM-29",), level=RecordLevel.WARNING, payload=rpc)
 
-    def _note(self, text: str, rule: str, level: Level = Level.INFO) -> None:
+    def _note(self, text: str, rule: str, level: RecordLevel = RecordLevel.INFO) -> None:
         self._world.transcript.add("node", "kubelet", text, rules=(rule,), level=level)
 
 

@@ -14,7 +14,7 @@ from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.kubelet_process.driver import World
 from kubelet_sim.node.root_directory.device_plugin_directory import clean_directory, make_deprecation_file
 from kubelet_sim.profiles import Profile, Sweep
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 Decode = Callable[[bytes], ContainerResponse]
 """Raises `ValueError` for bytes that are no container response."""
@@ -30,7 +30,7 @@ def sweep_directory(world: World, profile: Profile) -> None:
     except TransportError as failure:
         if profile.failed_sweep_is_fatal:
             raise
-        _note(world, f"the directory could not be cleaned: {failure}", "DM-163", Level.WARNING)
+        _note(world, f"the directory could not be cleaned: {failure}", "DM-163", RecordLevel.WARNING)
     else:
         what = "sockets" if profile.sweep is Sweep.SOCKETS else "entries"
         _note(world, f"directory cleaned: {len(swept)} {what} removed", "DM-8")
@@ -41,7 +41,7 @@ def deprecate_directory(world: World) -> None:
     try:
         make_deprecation_file(Path(world.directory))
     except TransportError as failure:
-        _note(world, f"no DEPRECATION file could be made: {failure}", "DM-163", Level.WARNING)
+        _note(world, f"no DEPRECATION file could be made: {failure}", "DM-163", RecordLevel.WARNING)
 
 
 async def restored_checkpoint(world: World, decode: Decode) -> CheckpointRestored | None:
@@ -57,7 +57,7 @@ async def restored_checkpoint(world: World, decode: Decode) -> CheckpointRestore
     except CheckpointError as failure:
         text = f"the checkpoint is not used, and device allocation info may not be up to date: {failure}"
         path = Path(world.directory) / CHECKPOINT_NAME
-        _note(world, f"{text} ({_advice(path)})", "DM-143", Level.WARNING)
+        _note(world, f"{text} ({_advice(path)})", "DM-143", RecordLevel.WARNING)
         return None
     entries = tuple(_restored_entries(world, document, decode))
     registered = tuple(ResourceName(name) for name in document.registered or ())
@@ -77,7 +77,7 @@ def _restored_entries(world: World, document: CheckpointDocument, decode: Decode
             response = decode(entry.allocate_response or b"")
         except ValueError as failure:
             text = f"checkpoint entry of pod {entry.pod_uid}, {entry.resource} is left out: {failure}"
-            _note(world, text, "DM-145", Level.WARNING)
+            _note(world, text, "DM-145", RecordLevel.WARNING)
             continue
         devices = {NumaNode(n): tuple(map(DeviceID, ids or ())) for n, ids in (entry.devices or {}).items()}
         yield RestoredEntry(
@@ -85,5 +85,5 @@ def _restored_entries(world: World, document: CheckpointDocument, decode: Decode
         )
 
 
-def _note(world: World, text: str, rule: str, level: Level = Level.INFO) -> None:
+def _note(world: World, text: str, rule: str, level: RecordLevel = RecordLevel.INFO) -> None:
     world.transcript.add("node", "kubelet", text, rules=(rule,), level=level)

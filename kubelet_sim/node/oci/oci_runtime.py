@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import frozen
 
-from kubelet_sim.container.seen import Seen
+from kubelet_sim.container.observed_container import ObservedContainer
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.node.oci.bundle import Bundle, rewrite
 
@@ -54,7 +54,7 @@ class Outcome:
     exit_code: int
     output: str
     """What the command wrote, both streams."""
-    seen: Seen | None
+    seen: ObservedContainer | None
     """`None`: the container did not start."""
     is_timed_out: bool = False
     """It took too long, and was ended for that."""
@@ -162,15 +162,15 @@ def _clean_up(base: list[str], name: str, process: subprocess.Popen[bytes]) -> N
         process.wait()
 
 
-def _seen(report: Path) -> Seen | None:
+def _seen(report: Path) -> ObservedContainer | None:
     if not (report / "done").exists():
         return None
     parts = {}
     for name in ("environ", "nodes", "mounts"):
         parts[name] = (report / name).read_bytes() if (report / name).exists() else b""
-    found = Seen.of(**parts)
+    found = ObservedContainer.of(**parts)
     mounts = tuple(each for each in found.mounts if each.path != _INSIDE)
-    return Seen(found.env, found.nodes, mounts)
+    return ObservedContainer(found.env, found.nodes, mounts)
 
 
 def _starts_anything(runtime: str, directory: Path, busybox: Path, timeout_s: float) -> bool:

@@ -22,7 +22,7 @@ from kubelet_sim.node.pods.container_status import WaitingReason, phase_of
 from kubelet_sim.node.pods.pod_actions import actions_for
 from kubelet_sim.node.pods.simulated_runtime import KILLED, ContainerState, RuntimeContainer
 from kubelet_sim.node.surroundings import Surroundings
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 RESYNC_S = 10.0
 """How long a pod whose container could not be created waits for the next try (a kubelet: 10 to 15 s). Rules: DM-104"""
@@ -109,7 +109,7 @@ class PodWorker:
         except PreparationFailed as failure:
             self._waits(container, "CreateContainerConfigError", failure.shown)
             around.events.of_pod(pod, WARNING, "Failed", f"Error: {failure.shown}", container)
-            self._note(f"{container.name}: CreateContainerConfigError: {failure}", Level.WARNING)
+            self._note(f"{container.name}: CreateContainerConfigError: {failure}", RecordLevel.WARNING)
             return RESYNC_S
         self._known.waiting.pop(container.name, None)
         resources = self._kubelet.state.books.of_container(pod.uid, container.name)
@@ -149,7 +149,7 @@ class PodWorker:
         if self._waits(container, "CrashLoopBackOff", message):
             text = f"Back-off restarting failed container {container.name} in pod {whole}"
             around.events.of_pod(pod, WARNING, "BackOff", text, container)
-            self._note(f"{container.name}: CrashLoopBackOff: {message}", Level.WARNING)
+            self._note(f"{container.name}: CrashLoopBackOff: {message}", RecordLevel.WARNING)
         return wait_s
 
     def _pull_wait_s(self, container: Container) -> float:
@@ -171,7 +171,7 @@ class PodWorker:
         text = f'Failed to pull image "{image}": there is no such registry'
         if self._waits(container, "ErrImagePull", text):
             around.events.of_pod(pod, WARNING, "Failed", text, container)
-            self._note(f"{container.name}: ErrImagePull: {text}", Level.WARNING)
+            self._note(f"{container.name}: ErrImagePull: {text}", RecordLevel.WARNING)
         return RESYNC_S
 
     def _waits(self, container: Container, reason: str, message: str) -> bool:
@@ -197,7 +197,7 @@ class PodWorker:
         with contextlib.suppress(TimeoutError):
             await with_timeout(self._around.clock, self._known.changed.wait(), wait_s)
 
-    def _note(self, text: str, level: Level = Level.INFO) -> None:
+    def _note(self, text: str, level: RecordLevel = RecordLevel.INFO) -> None:
         self._around.transcript.add("node", self._known.pod.key, text, level=level)
 
 

@@ -23,7 +23,7 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import NODE_NAME
 from kubelet_sim.node.node import Node
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 
 PERIOD_S = 20.0
 """How often a kubelet looks, unless it is configured otherwise."""
@@ -109,7 +109,7 @@ class StaticPods:
         for name, problem in problems.items():
             if self._warned.get(name) != problem:
                 where = self._directory / name if name else self._directory
-                self._node.transcript.add("node", str(where), f"no static pod: {problem}", level=Level.WARNING)
+                self._node.transcript.add("node", str(where), f"no static pod: {problem}", level=RecordLevel.WARNING)
         self._warned = problems
 
 

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.recording.header import Header, header_from_json
-from kubelet_sim.transcript import Json, Level, Record
+from kubelet_sim.transcript import Json, Record, RecordLevel
 
 _MEMBERS: dict[str, type | tuple[type, ...]] = {
     "n": int,
@@ -75,7 +75,7 @@ def read_line(number: int, text: str) -> Line:
     if "kind" not in value or "at_s" not in value:
         raise UsageError(f"line {number}: a record has a kind and a time")
     try:
-        level = Level(value.get("level", "info"))
+        level = RecordLevel(value.get("level", "info"))
     except ValueError:
         raise UsageError(f"line {number}: there is no level {value['level']!r}") from None
     record = Record(

@@ -16,7 +16,7 @@ from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.recording.codec import ANSWERS, ASKED, EFFECTS, FACTS, FAILURES
 from kubelet_sim.node.recording.header import SCHEMA_VERSION, Header
-from kubelet_sim.transcript import Json, Level
+from kubelet_sim.transcript import Json, RecordLevel
 
 FILE_NAME = "transcript.schema.json"
 _TEXT: Mapping[str, Json] = {"type": "string"}
@@ -93,7 +93,7 @@ def _record(made: _Definitions) -> Json:
         "subject": _TEXT,
         "text": _TEXT,
         "rules": _list({"type": "string", "pattern": "^(DM|CP|TM|PR)-[0-9]+$"}),
-        "level": {"enum": [level.value for level in Level if level is not Level.INFO]},
+        "level": {"enum": [level.value for level in RecordLevel if level is not RecordLevel.INFO]},
         "walk": {"type": "integer", "minimum": 1},
         "process": {"type": "integer", "minimum": 1},
         "details": {"type": "object"},

@@ -12,7 +12,7 @@ from kubelet_sim.node.kubelet_process.driver import Came
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.codec import encode
 from kubelet_sim.node.recording.header import header_of, header_to_json
-from kubelet_sim.transcript import Json, Level, Record, Rpc, Transcript
+from kubelet_sim.transcript import Json, Record, RecordLevel, Rpc, Transcript
 
 _TO_LINE = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -31,7 +31,7 @@ def record_to_json(record: Record, payload: object) -> Json:
         "subject": record.subject,
         "text": record.text,
         "rules": list(record.rules),
-        "level": "" if record.level is Level.INFO else record.level.value,
+        "level": "" if record.level is RecordLevel.INFO else record.level.value,
         "walk": record.walk,
         "process": record.incarnation,
         "details": dict(record.details),
@@ -94,4 +94,4 @@ class Writer:
         except OSError as error:
             self._write = None
             text = f"the transcript file ends here: {error.strerror}"
-            self._transcript.add("node", self._name, text, level=Level.WARNING)
+            self._transcript.add("node", self._name, text, level=RecordLevel.WARNING)

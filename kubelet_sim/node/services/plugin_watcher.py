@@ -20,7 +20,7 @@ from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.services.registry_files import RegistryFiles, Sightings, make_registry
 from kubelet_sim.node.services.registry_plan import Deregister, Register, RegistryPlan, Step
 from kubelet_sim.profiles import Profile
-from kubelet_sim.transcript import Json, Level, Rpc, Transcript
+from kubelet_sim.transcript import Json, RecordLevel, Rpc, Transcript
 
 T = TypeVar("T")
 
@@ -264,12 +264,14 @@ class PluginWatcher:
         """Time stands still for as long as answers may come."""
         await all_over(lambda: self._operations)
 
-    def _say(self, subject: str, text: str, rules: str, rpc: Rpc | None = None, level: Level = Level.INFO) -> None:
+    def _say(
+        self, subject: str, text: str, rules: str, rpc: Rpc | None = None, level: RecordLevel = RecordLevel.INFO
+    ) -> None:
         kind, ids = "node" if rpc is None else "rpc", tuple(rules.split())
         self._setup.transcript.add(kind, subject, text, rules=ids, level=level, payload=rpc)
 
     def _warn(self, subject: str, text: str, rules: str, rpc: Rpc | None = None) -> None:
-        self._say(subject, text, rules, rpc, Level.WARNING)
+        self._say(subject, text, rules, rpc, RecordLevel.WARNING)
 
 
 def _shown(path: str) -> str:

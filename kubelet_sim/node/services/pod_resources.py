@@ -14,7 +14,7 @@ from kubelet_sim.node.api_objects.pod_table import PodTable
 from kubelet_sim.node.hooks import HookedOrder, Hooks
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.surroundings import Surroundings
-from kubelet_sim.transcript import Json, Level, Rpc
+from kubelet_sim.transcript import Json, RecordLevel, Rpc
 from kubelet_sim.wire.pod_resources_server import PodResourcesServer
 
 
@@ -116,7 +116,7 @@ class PodResourcesApi:
 
     def _say_rejected(self) -> None:
         text = "a pod resources call is refused: the bucket of its rate limit, filled by the node's clock, is empty"
-        self._transcript.add("node", "kubelet", text, rules=("PR-6",), level=Level.WARNING)
+        self._transcript.add("node", "kubelet", text, rules=("PR-6",), level=RecordLevel.WARNING)
 
     def _say_called(self, method: str, status: str, took_s: float, values: Callable[[], tuple[Json, Json]]) -> None:
         """A call and how it ended; what was asked and answered is for recorders. Rules: PR-4"""

@@ -7,7 +7,7 @@ import math
 from attrs import define, field, frozen
 
 from kubelet_sim.errors import there_are
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 
 
 @frozen
@@ -44,7 +44,7 @@ class Seen:
         self.subjects |= {record.subject} - {""}
         self.kinds.add(record.kind)
         self.rules.update(record.rules)
-        self.has_warnings |= record.level is Level.WARNING
+        self.has_warnings |= record.level is RecordLevel.WARNING
         self.first_s, self.last_s = min(self.first_s, record.at_s), max(self.last_s, record.at_s)
 
     def why_none(self, wanted: Criteria) -> str:
@@ -100,7 +100,7 @@ class Picker:
             (record.kind in wanted.kinds if wanted.kinds else self.takes_all or record.number > 0)
             and (not wanted.about or self._is_about(record))
             and (not wanted.rule or wanted.rule in record.rules)
-            and (not wanted.warnings or record.level is Level.WARNING)
+            and (not wanted.warnings or record.level is RecordLevel.WARNING)
             and (wanted.since_s is None or record.at_s >= wanted.since_s)
             and (wanted.until_s is None or record.at_s <= wanted.until_s)
         )

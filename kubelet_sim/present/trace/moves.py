@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from attrs import define, evolve, field, frozen
 
 from kubelet_sim.node.recording.reader import Line
-from kubelet_sim.transcript import Json, Level, Record
+from kubelet_sim.transcript import Json, Record, RecordLevel
 
 KUBELET, PODS, RUNTIME, AGENTS, PLUGIN = "kubelet", "pods", "runtime", "agents", "plugin"
 _ORDER = (PODS, AGENTS, RUNTIME, KUBELET)
@@ -105,7 +105,7 @@ class Moves:
         return Move(told, K, None if asks == K else asks, is_answer=True, has_failed=failed)
 
     def _rpc(self, record: Record, status: str) -> Move:
-        failed = status not in {"", "OK"} or record.level is Level.WARNING
+        failed = status not in {"", "OK"} or record.level is RecordLevel.WARNING
         if record.subject == "pod resources":
             return Move(record, Lane(AGENTS), K, has_failed=failed)
         if record.subject == "kubelet":
@@ -159,7 +159,7 @@ def _to_or_from_plugin(record: Record, value: Mapping[str, Json]) -> Move:
     plugin = Lane(PLUGIN, record.subject)
     if record.kind == "effect":
         return Move(record, K, plugin)
-    failed = "error" in value or record.level is Level.WARNING
+    failed = "error" in value or record.level is RecordLevel.WARNING
     return Move(record, plugin, K, is_answer=record.kind == "answer", has_failed=failed)
 
 

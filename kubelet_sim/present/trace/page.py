@@ -23,7 +23,7 @@ from kubelet_sim.node.recording.tables import Tables
 from kubelet_sim.present.trace.criteria import Picker
 from kubelet_sim.present.trace.moves import Lane, Move, Moves, lanes_of
 from kubelet_sim.rules import RULES
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 
 _LONGEST_VALUE = 20_000
 _PLACE = "__DATA__"
@@ -107,7 +107,7 @@ def _row(line: Line, move: Move, numbers: dict[Lane, int], changed: dict[tuple[s
         "s": record.subject,
         "x": record.text,
         "r": list(record.rules),
-        "w": record.level is Level.WARNING,
+        "w": record.level is RecordLevel.WARNING,
         "walk": record.walk,
         "p": record.incarnation,
         "from": numbers[move.source],

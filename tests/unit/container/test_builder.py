@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config
+from kubelet_sim.container import KubeletContext, container_config
 from kubelet_sim.container.config import ContainerConfig, Giver, Made, Propagation
-from kubelet_sim.container.environment import World
+from kubelet_sim.container.environment import ClusterData
 from kubelet_sim.core.devices.response_merge import merged, without_cdi
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ResourceName
@@ -27,7 +27,7 @@ def built(
     **spec: Any,
 ) -> ContainerConfig:
     """The container of a pod that says this, and plugins that grant that."""
-    around = Surroundings(profile=profile) if profile else Surroundings()
+    around = KubeletContext(profile=profile) if profile else KubeletContext()
     return container_config(pod(container, **spec), "main", of or ContainerSpec(), around)
 
 
@@ -111,8 +111,8 @@ def test_later_variables_of_the_pod_win() -> None:
         "env": [{"name": "A", "value": "2"}, {"name": "A", "value": "3"}],
         "envFrom": [{"configMapRef": {"name": "m"}}],
     }
-    world = World(objects={("ConfigMap", "m"): {"A": "1", "B": "4"}})
-    config = container_config(pod(source), "main", ContainerSpec(), Surroundings(world=world))
+    world = ClusterData(objects={("ConfigMap", "m"): {"A": "1", "B": "4"}})
+    config = container_config(pod(source), "main", ContainerSpec(), KubeletContext(world=world))
     assert values(config) == [("A", "3"), ("B", "4")]
 
 
@@ -148,17 +148,17 @@ def test_values_from_elsewhere() -> None:
 
 def test_a_key_that_is_not_there() -> None:
     """Of a ConfigMap that is known, a missing key is the kubelet's error, unless it is optional."""
-    world = World(objects={("ConfigMap", "m"): {"A": "1"}})
+    world = ClusterData(objects={("ConfigMap", "m"): {"A": "1"}})
     ref = {"name": "m", "key": "B"}
     with pytest.raises(UsageError, match="couldn't find key B in ConfigMap default/m"):
         container_config(
             pod({"env": [{"name": "X", "valueFrom": {"configMapKeyRef": ref}}]}),
             "main",
             share(),
-            Surroundings(world=world),
+            KubeletContext(world=world),
         )
     optional = {"env": [{"name": "X", "valueFrom": {"configMapKeyRef": {**ref, "optional": True}}}]}
-    assert container_config(pod(optional), "main", share(), Surroundings(world=world)).envs == ()
+    assert container_config(pod(optional), "main", share(), KubeletContext(world=world)).envs == ()
 
 
 def test_a_mount_point_of_both_is_sent_twice() -> None:
@@ -255,7 +255,7 @@ def test_the_kubelets_annotations_win() -> None:
         pod(None, {"annotations": {"of": "pod", "cdi.k8s.io/x": "v/c=1"}}),
         "main",
         share(annotations={key: "77", "mine": "1"}),
-        Surroundings(attempt=2),
+        KubeletContext(attempt=2),
     )
     found = {each.key: each.value for each in config.annotations}
     assert found[key] == "2"
@@ -310,7 +310,7 @@ def test_cdi_devices_that_the_node_left_out() -> None:
 def test_twelve_characters_for_the_container(length: int, is_there: bool) -> None:
     """A longer name leaves no room in the annotation's key; the field is sent all the same. Rules: DM-133"""
     name = "c" * length
-    config = container_config(pod({"name": name}), name, share(cdi=["v/c=a"]), Surroundings(profile=OLD))
+    config = container_config(pod({"name": name}), name, share(cdi=["v/c=a"]), KubeletContext(profile=OLD))
     assert any(each.key.startswith("cdi.") for each in config.annotations) is is_there
     assert [each.name for each in config.cdi_devices] == ["v/c=a"]
     assert bool([each for each in config.lost if "Failed to create CDI annotations" in each.why]) is not is_there

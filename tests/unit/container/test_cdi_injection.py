@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.container.cdi.injection import Applied, inject
+from kubelet_sim.container.cdi.injection import AppliedEdit, inject
 from kubelet_sim.container.cdi.registry import read_registry
 from kubelet_sim.container.host import HostFiles
 from kubelet_sim.errors import ContainerRefused
@@ -18,7 +18,7 @@ HOST = FakeHost({"/dev/null": NULL, "/dev/fuse": FUSE, "/dev/loop0": LOOP, "/run
 
 def edited(
     *devices: dict[str, Any], spec: dict[str, Any] | None = None, host: HostFiles = HOST, **config: Any
-) -> tuple[dict[str, Any], tuple[Applied, ...]]:
+) -> tuple[dict[str, Any], tuple[AppliedEdit, ...]]:
     """A configuration after the injection of devices with these edits, all of one file."""
     listed = [{"name": f"d{number}", "containerEdits": edits} for number, edits in enumerate(devices)]
     document = {"cdiVersion": "1.1.0", "kind": "v/c", "devices": listed, **({"containerEdits": spec} if spec else {})}

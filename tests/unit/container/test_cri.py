@@ -5,7 +5,7 @@ import json
 import pytest
 from google.protobuf import json_format
 
-from kubelet_sim.container import Surroundings, container_config, cri
+from kubelet_sim.container import KubeletContext, container_config, cri
 from kubelet_sim.profiles import Cdi, Profile
 from tests.unit.container import cri_messages
 from tests.unit.container.parts import pod, share
@@ -41,7 +41,7 @@ FULL = container_config(
         annotations={"k": "v"},
         cdi=["v/c=1", "v/c=0"],
     ),
-    Surroundings(profile=Profile(cdi=Cdi.FIELD_AND_ANNOTATION), attempt=3),
+    KubeletContext(profile=Profile(cdi=Cdi.FIELD_AND_ANNOTATION), attempt=3),
 )
 
 

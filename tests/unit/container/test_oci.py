@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kubelet_sim.container import RuntimeOptions, Surroundings, container_config, oci, read_registry
+from kubelet_sim.container import KubeletContext, RuntimeOptions, container_config, oci, read_registry
 from kubelet_sim.container.config import ContainerConfig
 from kubelet_sim.container.oci import derive, effective_env, merged_env
 from kubelet_sim.container.oci_defaults import ALL_CAPABILITIES, CAPABILITIES
@@ -282,7 +282,7 @@ def test_cdi_devices_are_injected() -> None:
 
 def test_both_cdi_channels_are_one() -> None:
     """The field and the annotation of an older kubelet name the same devices: they are injected once. Rules: DM-133"""
-    around = Surroundings(profile=Profile(cdi=Cdi.FIELD_AND_ANNOTATION))
+    around = KubeletContext(profile=Profile(cdi=Cdi.FIELD_AND_ANNOTATION))
     both = container_config(pod(), "main", share(cdi=["v/c=0"]), around)
     assert derive(both, HOST, read_registry(FakeHost(CDI))).cdi_names == ("v/c=0",)
     only = container_config(pod(), "main", share(annotations={"cdi.k8s.io/x": "v/c=0"}))

@@ -53,7 +53,7 @@ from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.profiles import V1_36, Profile
-from kubelet_sim.transcript import Decision, Level
+from kubelet_sim.transcript import Decision, RecordLevel
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Notes:
 
     def warnings(self, rule: str) -> list[Decision]:
         """Those of them that warn."""
-        return [decision for decision in self.of(rule) if decision.level is Level.WARNING]
+        return [decision for decision in self.of(rule) if decision.level is RecordLevel.WARNING]
 
 
 class Reversed:

@@ -6,7 +6,7 @@ from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.core.state import Context, State
 from kubelet_sim.profiles import V1_36
-from kubelet_sim.transcript import Decision, Level
+from kubelet_sim.transcript import Decision, RecordLevel
 from tests.unit.core.bench import DEV, NIC, Bench, Notes
 
 
@@ -33,8 +33,8 @@ def test_decisions_are_written_where_they_are_taken() -> None:
     context.warn("DM-3", "subject", "other")
 
     assert notes.decisions == [
-        Decision("subject", "text", ("DM-1", "DM-2"), Level.INFO, {"count": 1}),
-        Decision("subject", "other", ("DM-3",), Level.WARNING, {}),
+        Decision("subject", "text", ("DM-1", "DM-2"), RecordLevel.INFO, {"count": 1}),
+        Decision("subject", "other", ("DM-3",), RecordLevel.WARNING, {}),
     ]
 
 

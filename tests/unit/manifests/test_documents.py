@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kubelet_sim.manifests import ManifestError
-from kubelet_sim.manifests.documents import Origin, plain_copy, read_documents
+from kubelet_sim.manifests.documents import DocumentOrigin, plain_copy, read_documents
 
 
 def test_reads_json_with_tabs() -> None:
     """JSON is read as JSON: tabs indent it, which YAML forbids, and pairs of surrogates are one character."""
-    assert read_documents('\ufeff\n{\n\t"a": "\\ud83d\\ude00"}', "f") == ((Origin("f", 1), {"a": "😀"}),)
+    assert read_documents('\ufeff\n{\n\t"a": "\\ud83d\\ude00"}', "f") == ((DocumentOrigin("f", 1), {"a": "😀"}),)
 
 
 def test_reads_several_json_values() -> None:
@@ -21,7 +21,7 @@ def test_reads_several_json_values() -> None:
 
 def test_reads_a_yaml_flow_mapping() -> None:
     """A text that only looks like JSON is read as YAML."""
-    assert read_documents("{a: b}", "f") == ((Origin("f", 1), {"a": "b"}),)
+    assert read_documents("{a: b}", "f") == ((DocumentOrigin("f", 1), {"a": "b"}),)
 
 
 def test_refuses_a_key_twice_in_json() -> None:
@@ -44,13 +44,13 @@ def test_refuses_a_huge_text() -> None:
 def test_copies_only_what_json_can_say(value: object) -> None:
     """Other types, keys that are no text and half characters are refused."""
     with pytest.raises(ManifestError):
-        plain_copy(value, Origin())
+        plain_copy(value, DocumentOrigin())
 
 
 def test_a_copy_is_independent() -> None:
     """What is done to the original does not show in the copy."""
     original: dict[str, list[int]] = {"a": [1]}
-    copy = plain_copy(original, Origin())
+    copy = plain_copy(original, DocumentOrigin())
     original["a"].append(2)
     assert copy == {"a": [1]}
 
@@ -60,4 +60,4 @@ def test_refuses_a_value_inside_itself() -> None:
     value: list[object] = []
     value.append(value)
     with pytest.raises(ManifestError):
-        plain_copy(value, Origin())
+        plain_copy(value, DocumentOrigin())

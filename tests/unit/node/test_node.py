@@ -21,7 +21,7 @@ from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from kubelet_sim.node.node import Node
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, bench, device, pod, registration, soon
 
 
@@ -248,7 +248,7 @@ def test_a_failed_write_after_a_list_is_only_told(on_bench: RunOnBench) -> None:
         it.store.fail_next_write("disk full")
         await it.plugin(device("a"))
         assert _resource(it.node.status()).healthy == 1
-        assert any(record.level is Level.WARNING and "disk full" in record.text for record in it.node.transcript)
+        assert any(record.level is RecordLevel.WARNING and "disk full" in record.text for record in it.node.transcript)
         it.store.fail_next_write("disk full")
         verdict = await it.node.admit(pod("one"))
         assert isinstance(verdict, Rejected)

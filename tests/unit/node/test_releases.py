@@ -15,7 +15,7 @@ from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.root_directory.device_plugin_directory import clean_directory
 from kubelet_sim.profiles import profile_of
 from kubelet_sim.testing.stores import MemoryCheckpointStore
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import Bench, bench, device, pod, registration, soon
 
 
@@ -99,7 +99,7 @@ def test_a_sweep_that_fails(short_root: Path, monkeypatch: pytest.MonkeyPatch) -
 
     async def start(version: str) -> list[str]:
         async with bench(short_root, profile=profile_of(version)) as it:
-            return [record.text for record in it.node.transcript if record.level is Level.WARNING]
+            return [record.text for record in it.node.transcript if record.level is RecordLevel.WARNING]
 
     monkeypatch.setattr("kubelet_sim.node.kubelet_process.kubelet_start.clean_directory", failing)
     assert "the directory could not be cleaned: unlinkat x: busy" in asyncio.run(start("1.24"))

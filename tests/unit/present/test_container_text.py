@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from kubelet_sim.container import container_config, explain
-from kubelet_sim.container.seen import Compared, Seen
+from kubelet_sim.container.observed_container import Comparison, ObservedContainer
 from kubelet_sim.model.response import ContainerSpec, Dropped, Provenance
 from kubelet_sim.node.oci.oci_runtime import Outcome
 from kubelet_sim.present.container_text import explanation_document, explanation_text, seen_document, seen_text
@@ -57,8 +57,8 @@ def test_an_explanation_for_programs() -> None:
     assert document["notSimulated"][0]["what"] == "service variables"
 
 
-SEEN = Seen.of(b"A=1", b"character special file|1|3|666|0|0|/dev/null\n", b"1 0 0:1 / /m ro - ext4 x rw\n")
-FOUND = (Compared("env", "A", "1", "1"), Compared("mount", NASTY, "rw", ""))
+SEEN = ObservedContainer.of(b"A=1", b"character special file|1|3|666|0|0|/dev/null\n", b"1 0 0:1 / /m ro - ext4 x rw\n")
+FOUND = (Comparison("env", "A", "1", "1"), Comparison("mount", NASTY, "rw", ""))
 OUTCOME = Outcome("/usr/bin/crun", 0, f"hello {NASTY}\n", SEEN)
 
 

@@ -11,7 +11,7 @@ from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.model.views import AllocationView, ContainerView, EventView, NodeSnapshot
 from kubelet_sim.present.description import plugin_document, pod_document, resource_document
 from kubelet_sim.present.description_text import plugin_text, pod_text, resource_text
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.control_client import ControlClient
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
@@ -30,7 +30,7 @@ RECORDS = (
         incarnation=2,
         details={"client": 1},
     ),
-    Record(4, 1.0, "decision", "default/a", "odd", ("DM-72",), Level.WARNING, walk=2, incarnation=2),
+    Record(4, 1.0, "decision", "default/a", "odd", ("DM-72",), RecordLevel.WARNING, walk=2, incarnation=2),
     Record(5, 1.0, "effect", GPU, "to another", incarnation=2, details={"client": 7}),
 )
 

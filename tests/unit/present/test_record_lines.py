@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 
 from kubelet_sim.present.record_lines import LineWriter, record_line
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 
 PATIENCE_S = 10.0
 
@@ -12,7 +12,7 @@ def test_a_record_on_one_line() -> None:
     """Time, kind, subject, text and rules; foreign text is escaped, and a warning is marked."""
     record = Record(7, 1.25, "decision", "example.com/gpu", "a\x1b[2J\nb", ("DM-1", "DM-2"))
     assert record_line(record) == r"     1.250  decision  example.com/gpu: a\x1b[2J\nb  [DM-1, DM-2]"
-    warning = Record(8, 0.0, "node", "kubelet", "x", level=Level.WARNING)
+    warning = Record(8, 0.0, "node", "kubelet", "x", level=RecordLevel.WARNING)
     assert record_line(warning) == "     0.000  node      WARNING kubelet: x"
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text, table_text
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
 SPEC = ContainerSpec(
@@ -110,7 +110,7 @@ def test_a_spec_for_programs() -> None:
 
 def test_a_record_is_one_json_object() -> None:
     """On one line, whatever the text holds, with the level as a word."""
-    record = Record(1, 0.5, "fact", "s", "a\nb", ("DM-1",), Level.WARNING, walk=3, details={"n": [1]})
+    record = Record(1, 0.5, "fact", "s", "a\nb", ("DM-1",), RecordLevel.WARNING, walk=3, details={"n": [1]})
     line = json_line(record)
     assert "\n" not in line
     assert json.loads(line) == {

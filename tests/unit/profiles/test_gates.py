@@ -4,7 +4,7 @@ import pytest
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.profiles import RELEASES, Cdi, HealthNotices, Offer, Sidecars, profile_of, with_gates
-from kubelet_sim.profiles.gates import GATES, Stage, gates_of, known_gates, without_effect
+from kubelet_sim.profiles.gates import GATES, GateStage, gates_of, known_gates, without_effect
 from kubelet_sim.rules import RULES
 
 ROWS = {
@@ -133,4 +133,4 @@ def test_gates_that_change_nothing_are_told() -> None:
 def test_every_gate_names_its_rules() -> None:
     """A gate is followed, or not, for a reason that can be looked up."""
     assert all(gate.rules and set(gate.rules) <= RULES.keys() for gate in GATES.values())
-    assert all(isinstance(stage, Stage) for stage in gates_of(RELEASES["1.28"]).values())
+    assert all(isinstance(stage, GateStage) for stage in gates_of(RELEASES["1.28"]).values())

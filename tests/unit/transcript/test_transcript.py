@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_sim.transcript import Decision, Level, Transcript
+from kubelet_sim.transcript import Decision, RecordLevel, Transcript
 from kubelet_sim.transcript.repeats import Repeats
 
 
@@ -51,7 +51,7 @@ def test_a_warning_stands_for_those_like_it() -> None:
     transcript = Transcript(lambda: now[0])
 
     def warn(subject: str, text: str) -> str:
-        return transcript.add("fact", subject, text, level=Level.WARNING).level.value
+        return transcript.add("fact", subject, text, level=RecordLevel.WARNING).level.value
 
     assert [warn("s", "client 1 fails"), warn("s", "client 22 fails")] == ["warning", "info"]
     assert [warn("t", "client 1 fails"), warn("s", "client 1 hangs")] == ["warning", "warning"]

@@ -15,7 +15,7 @@ from kubelet_sim.model.views import (
     PodView,
     ResourceView,
 )
-from kubelet_sim.transcript import Level, Record
+from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.control_messages import (
     comeback_message,
     comeback_value,
@@ -115,7 +115,7 @@ RECORD = st.builds(
     TEXT,
     TEXT,
     some(TEXT),
-    st.sampled_from(Level),
+    st.sampled_from(RecordLevel),
     st.none() | NUMBER,
     NUMBER,
     st.dictionaries(TEXT, st.none() | TEXT | NUMBER | st.lists(TEXT, max_size=2), max_size=2),

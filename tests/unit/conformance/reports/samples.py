@@ -8,8 +8,7 @@ from attrs import evolve
 
 from kubelet_sim.conformance.check import Check, Group, Level, Need, Stage
 from kubelet_sim.conformance.verdict import About, Finding, Outcome, Report, Status
-from kubelet_sim.transcript import Level as RecordLevel
-from kubelet_sim.transcript import Record
+from kubelet_sim.transcript import Record, RecordLevel
 
 if TYPE_CHECKING:
     from kubelet_sim.conformance.bench import Bench

@@ -16,7 +16,7 @@ from kubelet_sim.node.clock import settle
 from kubelet_sim.node.kubelet_process.health_notices import ROOM
 from kubelet_sim.profiles import V1_36, HealthNotices
 from kubelet_sim.testing.fake_calls import FakePeer
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, soon
 
 BLOCKS = evolve(V1_36, health_notices=HealthNotices.BLOCK)
@@ -133,7 +133,7 @@ def test_a_full_queue_loses_notices(on_bench: RunOnBench) -> None:
         assert len(it.node.kubelet.driver.notices) == ROOM
         (lost,) = [record for record in it.node.transcript if "DM-158" in record.rules and "discard" in record.text]
         assert lost.text.startswith("discard pods info: device update channel is full: one")
-        assert lost.level is Level.WARNING
+        assert lost.level is RecordLevel.WARNING
         answer.set()
         await soon(other)
         await settle()
@@ -230,6 +230,6 @@ def test_what_the_api_server_refuses(on_bench: RunOnBench) -> None:
         await it.node.admit(odd)
         assert _shown(it) == {}
         assert refusal(odd, {main.name: {RESOURCE: {"a": "Healthy"}}}) is not None  # type: ignore[dict-item]
-        assert any("DM-159" in record.rules and record.level is Level.WARNING for record in it.node.transcript)
+        assert any("DM-159" in record.rules and record.level is RecordLevel.WARNING for record in it.node.transcript)
 
     on_bench(body)

@@ -10,7 +10,7 @@ from kubelet_sim.core.checkpoint_file.document_text import encode
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, soon
 
 
@@ -32,7 +32,9 @@ def test_an_entry_that_cannot_be_decoded_is_left_out(on_bench: RunOnBench, answe
         await soon(it.node.restart())
         assert it.node.kubelet.state.books.in_use.keys() == {RESOURCE}
         assert {key[0] for key, _ in it.node.kubelet.state.books} == {"one", "three"}
-        (warning,) = (each for each in it.node.transcript if "DM-145" in each.rules and each.level is Level.WARNING)
+        (warning,) = (
+            each for each in it.node.transcript if "DM-145" in each.rules and each.level is RecordLevel.WARNING
+        )
         assert warning.text.startswith(f"checkpoint entry of pod two, {RESOURCE} is left out: ")
         peer = await it.plugin(device("b"))
         await soon(it.node.admit(pod("new")))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config, read_registry
+from kubelet_sim.container import KubeletContext, container_config, read_registry
 from kubelet_sim.errors import ContainerRefused, UsageError
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.node.oci import runtime_limits as fitting
@@ -22,7 +22,7 @@ def written(directory: Path, of: ContainerSpec, container: dict[str, Any] | None
     place = new_directory(directory / "bundle")
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "h", "hostPath": {"path": str(directory)}}]
     config = container_config(
-        pod(container, volumes=volumes), "main", of, Surroundings(kubelet_root=kubelet_root(place))
+        pod(container, volumes=volumes), "main", of, KubeletContext(kubelet_root=kubelet_root(place))
     )
     registry = read_registry(LocalFiles(), [str(directory / "cdi")])
     found = write_bundle(config, place, LocalFiles(), registry, **more)

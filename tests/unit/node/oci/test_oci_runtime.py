@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.container import Surroundings, container_config
+from kubelet_sim.container import KubeletContext, container_config
 from kubelet_sim.node.oci.bundle import Bundle, kubelet_root, new_directory, write_bundle
 from kubelet_sim.node.oci.host_files import LocalFiles
 from kubelet_sim.node.oci.oci_runtime import CannotRun, run_probed, runtimes_here, static_busybox
@@ -52,7 +52,7 @@ def bundle(short_root: Path) -> Bundle:
     """Of a container with a variable and a device."""
     place = new_directory(short_root / "bundle")
     of = share(envs={"A": "1"}, devices=[("/dev/a", "/dev/null", "rw")])
-    config = container_config(pod(), "main", of, Surroundings(kubelet_root=kubelet_root(place)))
+    config = container_config(pod(), "main", of, KubeletContext(kubelet_root=kubelet_root(place)))
     return write_bundle(config, place, LocalFiles())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.pods.static_pods import PERIOD_S, static_pod, static_pods
-from kubelet_sim.transcript import Level
+from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import Bench, RunOnBench, soon
 
 
@@ -52,7 +52,7 @@ def names(it: Bench) -> list[str]:
 
 def warnings(it: Bench) -> list[str]:
     """What was warned of."""
-    return [record.text for record in it.node.transcript if record.level is Level.WARNING]
+    return [record.text for record in it.node.transcript if record.level is RecordLevel.WARNING]
 
 
 def test_a_static_pod_is_named_after_its_node() -> None:

@@ -20,7 +20,7 @@ _OF_RUNTIME = frozenset({"/dev/ptmx", "/dev/console"})
 
 
 @frozen
-class SeenNode:
+class ObservedNode:
     """A device node inside of the container."""
 
     path: str
@@ -36,7 +36,7 @@ class SeenNode:
 
 
 @frozen
-class SeenMount:
+class ObservedMount:
     """A mount inside of the container."""
 
     path: str
@@ -48,16 +48,16 @@ class SeenMount:
 
 
 @frozen
-class Seen:
+class ObservedContainer:
     """Everything that was looked at."""
 
     env: Mapping[str, str]
-    nodes: tuple[SeenNode, ...]
-    mounts: tuple[SeenMount, ...]
+    nodes: tuple[ObservedNode, ...]
+    mounts: tuple[ObservedMount, ...]
     """In order; of two at one path the later one is on top."""
 
     @classmethod
-    def of(cls, environ: bytes, nodes: bytes, mounts: bytes) -> Seen:
+    def of(cls, environ: bytes, nodes: bytes, mounts: bytes) -> ObservedContainer:
         """From `/proc/PID/environ`, lines of `stat`, and `/proc/PID/mountinfo`."""
         entries = [each.decode("utf-8", "backslashreplace") for each in environ.split(b"\0") if each]
         return cls(
@@ -68,7 +68,7 @@ class Seen:
 
 
 @frozen
-class Compared:
+class Comparison:
     """One thing that was asked for, and what came of it."""
 
     part: str
@@ -83,7 +83,7 @@ class Compared:
         return self.wanted == self.seen
 
 
-def compared(spec: Mapping[str, Any], seen: Seen) -> tuple[Compared, ...]:
+def comparisons(spec: Mapping[str, Any], seen: ObservedContainer) -> tuple[Comparison, ...]:
     """Variables, device nodes and mounts of a `config.json`, each beside what the container saw.
 
     Of mounts those count that somebody asked for, a CDI file for one, and not what every container has.
@@ -93,21 +93,21 @@ def compared(spec: Mapping[str, Any], seen: Seen) -> tuple[Compared, ...]:
     return (*_env(spec, seen), *_devices(spec, seen), *_mounts_of(spec, seen))
 
 
-def _env(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+def _env(spec: Mapping[str, Any], seen: ObservedContainer) -> Iterator[Comparison]:
     for name, value in effective_env(spec["process"]["env"]).items():
-        yield Compared("env", name, value, seen.env.get(name, ""))
+        yield Comparison("env", name, value, seen.env.get(name, ""))
 
 
-def _devices(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+def _devices(spec: Mapping[str, Any], seen: ObservedContainer) -> Iterator[Comparison]:
     nodes = {node.path: f"{node.type} {node.major}:{node.minor}" for node in seen.nodes}
     for device in spec["linux"].get("devices", ()):
         if device["path"] in _OF_RUNTIME:
             continue
         numbers = f"{device['type']} {device.get('major', 0)}:{device.get('minor', 0)}"
-        yield Compared("device", device["path"], numbers, nodes.get(_inside(device["path"]), ""))
+        yield Comparison("device", device["path"], numbers, nodes.get(_inside(device["path"]), ""))
 
 
-def _mounts_of(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
+def _mounts_of(spec: Mapping[str, Any], seen: ObservedContainer) -> Iterator[Comparison]:
     top = {mount.path: "ro" if mount.read_only else "rw" for mount in seen.mounts}
     usual = {(mount["destination"], mount["type"]) for mount in default_mounts()}
     asked = (mount for mount in spec["mounts"] if (mount["destination"], mount.get("type")) not in usual)
@@ -115,26 +115,26 @@ def _mounts_of(spec: Mapping[str, Any], seen: Seen) -> Iterator[Compared]:
     for path, mount in wanted.items():
         options = mount.get("options", ())
         mode = "ro" if "ro" in options or "rro" in options else "rw"
-        yield Compared("mount", path, mode, top.get(_inside(path), ""))
+        yield Comparison("mount", path, mode, top.get(_inside(path), ""))
 
 
-def _nodes(text: str) -> Iterator[SeenNode]:
+def _nodes(text: str) -> Iterator[ObservedNode]:
     """Lines of `kind|major|minor|mode|uid|gid|path`, numbers of devices in hexadecimal."""
     for line in text.splitlines():
         fields = line.split("|", _FIELDS - 1)
         if len(fields) == _FIELDS and fields[0] in _KINDS:
             kind, major, minor, mode, uid, gid, path = fields
-            yield SeenNode(path, _KINDS[kind], int(major, 16), int(minor, 16), int(mode, 8), int(uid), int(gid))
+            yield ObservedNode(path, _KINDS[kind], int(major, 16), int(minor, 16), int(mode, 8), int(uid), int(gid))
 
 
-def _mounts(text: str) -> Iterator[SeenMount]:
+def _mounts(text: str) -> Iterator[ObservedMount]:
     """Lines of mountinfo, whose optional fields end with a dash."""
     for line in text.splitlines():
         before, dash, after = line.partition(" - ")
         fields = before.split(" ")
         if dash and len(fields) > 5:  # noqa: PLR2004 - id, parent, device, root, path, options
             options = fields[5].split(",")
-            yield SeenMount(_plain(fields[4]), after.split(" ")[0], _plain(fields[3]), "ro" in options)
+            yield ObservedMount(_plain(fields[4]), after.split(" ")[0], _plain(fields[3]), "ro" in options)
 
 
 def _inside(path: str) -> str:
