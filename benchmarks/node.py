@@ -25,8 +25,8 @@ from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_client import register
 

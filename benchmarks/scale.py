@@ -39,8 +39,8 @@ from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.registration_client import register
 

@@ -22,8 +22,8 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
 
 RESOURCE = "example.com/dev"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from kubelet_sim.scenario.compare import MATCHERS  # noqa: E402 - found only now
-from kubelet_sim.scenario.verbs import SIMPLE, VERBS, WHOLE, Verb  # noqa: E402 - likewise
+from kubelet_sim.scenario.steps.verbs import SIMPLE, VERBS, WHOLE, Verb  # noqa: E402 - likewise
+from kubelet_sim.scenario.story.expectations import MATCHERS  # noqa: E402 - found only now
 from tools import generate_scenario_schema, generated  # noqa: E402 - likewise
 
 PAGE = ROOT / "docs" / "reference" / "scenario.md"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from kubelet_sim.scenario.schema import schema  # noqa: E402 - found only now
+from kubelet_sim.scenario.story.schema import schema  # noqa: E402 - found only now
 from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "scenario.schema.json"

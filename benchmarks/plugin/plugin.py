@@ -16,8 +16,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
 
 _PAUSE_S = 0.0005

@@ -85,7 +85,7 @@ def plugin(  # noqa: PLR0913 - options
     from kubelet_sim.manifests.documents import read_documents
     from kubelet_sim.node.root_directory.layout import RootLayout
     from kubelet_sim.present.record_lines import LineWriter, standard_output
-    from kubelet_sim.scenario.script import read_script
+    from kubelet_sim.scenario.plugins.script import read_script
 
     source: dict[str, Any] = {}
     if script is not None:
@@ -104,7 +104,7 @@ def plugin(  # noqa: PLR0913 - options
     import asyncio
 
     from kubelet_sim.cli.helpers.serving_node import stop_signals
-    from kubelet_sim.scenario.standin import StandIn
+    from kubelet_sim.scenario.plugins.standin import StandIn
 
     async def serve(line: Any) -> None:
         stopping = stop_signals()

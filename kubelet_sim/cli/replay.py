@@ -104,8 +104,8 @@ def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) 
     from kubelet_sim.errors import UsageError, there_are
     from kubelet_sim.model.ids import ResourceName
     from kubelet_sim.present.record_lines import LineWriter, standard_output
-    from kubelet_sim.scenario.recorded_plugin import RecordedPlugin, recordings
-    from kubelet_sim.scenario.standin import StandIn
+    from kubelet_sim.scenario.plugins.recorded_plugin import RecordedPlugin, recordings
+    from kubelet_sim.scenario.plugins.standin import StandIn
 
     with _transcript(file) as lines:
         found = recordings(lines)

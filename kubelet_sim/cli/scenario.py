@@ -13,8 +13,8 @@ from kubelet_sim.foreign import escape_terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubelet_sim.scenario.model import Story
-    from kubelet_sim.scenario.parallel_play import Outcome
+    from kubelet_sim.scenario.play.parallel_play import Outcome
+    from kubelet_sim.scenario.story.story import Story
 
 _jobs = click.option(
     "-j",
@@ -89,8 +89,8 @@ def check(  # noqa: PLR0913 - one for each option
     """  # noqa: D301
     from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
     from kubelet_sim.node.interruptible import run_interruptible
-    from kubelet_sim.scenario.parallel_play import check as play_all
-    from kubelet_sim.scenario.recorder import check_writable, write_atomically
+    from kubelet_sim.scenario.play.parallel_play import check as play_all
+    from kubelet_sim.scenario.record.recorder import check_writable, write_atomically
 
     stories = _stories(files, allows_outside=allow_outside)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -109,7 +109,7 @@ def check(  # noqa: PLR0913 - one for each option
 
     run_interruptible(play())
     if junit is not None:
-        from kubelet_sim.scenario.junit import junit_text
+        from kubelet_sim.scenario.play.junit import junit_text
 
         write_atomically(junit, junit_text(outcomes))
     if counts["skipped"]:
@@ -153,7 +153,7 @@ def show(files: tuple[str, ...], *, allow_outside: bool) -> None:
     \b
     Example: kubelet-sim scenario show stories.yaml
     """  # noqa: D301
-    from kubelet_sim.scenario.story_text import stories_text
+    from kubelet_sim.scenario.story.story_text import stories_text
 
     for line in stories_text(_stories(files, allows_outside=allow_outside)).splitlines():
         click.echo(escape_terminal(line))
@@ -190,7 +190,7 @@ def record(
     """  # noqa: D301
     from kubelet_sim.cli.helpers.given_files import read_text
     from kubelet_sim.node.interruptible import run_interruptible
-    from kubelet_sim.scenario import recorder
+    from kubelet_sim.scenario.record import recorder
 
     before = read_text(file)
     target = output or Path(file)
@@ -217,7 +217,7 @@ def _stories(files: Sequence[str], *, allows_outside: bool = False) -> list[Stor
     """All stories of all files. Raises `UsageError` if one cannot be read, or there is none at all."""
     from kubelet_sim.cli.helpers.given_files import read_text
     from kubelet_sim.errors import UsageError
-    from kubelet_sim.scenario.model import read_stories
+    from kubelet_sim.scenario.story.story_reader import read_stories
 
     stories = [story for file in files for story in read_stories(read_text(file), file, allows_outside=allows_outside)]
     if not stories:

@@ -186,7 +186,7 @@ def _as_json(line: Line) -> str:
 def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:
     """A file of its own, written as a whole or not at all."""
     from kubelet_sim.present.trace.page import page_of_file, page_of_node
-    from kubelet_sim.scenario.recorder import write_atomically
+    from kubelet_sim.scenario.record.recorder import write_atomically
 
     if file is not None:
         text = page_of_file(file, picker)

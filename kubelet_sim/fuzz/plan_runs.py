@@ -16,9 +16,9 @@ from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import document
 from kubelet_sim.node.interruptible import run_interruptible
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import PlayedStep, play_step, stage_of
-from kubelet_sim.scenario.stage import Stage
+from kubelet_sim.scenario.play.player import PlayedStep, play_step, stage_of
+from kubelet_sim.scenario.play.stage import Stage
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 STORY_S = 60.0
 """How long one story may take beside the patience with its plugin; an Allocate that hangs would take for ever."""

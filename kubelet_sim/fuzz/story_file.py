@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubelet_sim.fuzz.search import Searched
 from kubelet_sim.manifests.errors import printable
-from kubelet_sim.scenario.recorder import flow_text
+from kubelet_sim.scenario.record.recorder import flow_text
 
 _WIDEST = 118
 

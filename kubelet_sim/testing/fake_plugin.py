@@ -10,8 +10,8 @@ from typing import Any, Self
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.sync import SyncNode
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.script import read_devices, read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
 
 DeviceLike = str | Mapping[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from kubelet_sim.scenario.model import Step, Story
-from kubelet_sim.scenario.player import PlayedStep
+from kubelet_sim.scenario.play.player import PlayedStep
+from kubelet_sim.scenario.story.story import Step, Story
 
 
 @frozen

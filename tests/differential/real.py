@@ -13,9 +13,9 @@ from typing import Any
 
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.scenario.backstage import Backstage
-from kubelet_sim.scenario.model import Story
-from kubelet_sim.scenario.plugin import ScriptedPlugin
+from kubelet_sim.scenario.play.backstage import Backstage
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
+from kubelet_sim.scenario.story.story import Story
 from kubelet_sim.wire.unix_socket import short_folder
 from tests.differential.harness import Harness
 

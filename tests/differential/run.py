@@ -32,9 +32,10 @@ sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.errors import KubeletSimError  # noqa: E402 (found by the line above)
 from kubelet_sim.profiles import V1_36, Profile, profile_of  # noqa: E402
-from kubelet_sim.scenario.model import NO_EXPECTATION, story_from_mapping  # noqa: E402
-from kubelet_sim.scenario.order import plain_choices  # noqa: E402
-from kubelet_sim.scenario.recorder import StoryFile  # noqa: E402
+from kubelet_sim.scenario.record.recorder import StoryFile  # noqa: E402
+from kubelet_sim.scenario.story.order import plain_choices  # noqa: E402
+from kubelet_sim.scenario.story.story import NO_EXPECTATION  # noqa: E402
+from kubelet_sim.scenario.story.story_reader import story_from_mapping  # noqa: E402
 from tests.differential.choosing import Candidate, chosen, kinds  # noqa: E402
 from tests.differential.generating import generated  # noqa: E402
 from tests.differential.harness import DEFAULT_VERSION, Harness, program  # noqa: E402

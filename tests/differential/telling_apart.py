@@ -11,10 +11,10 @@ from attrs import field, frozen
 
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.profiles import V1_36, Profile
-from kubelet_sim.scenario.compare import matches
-from kubelet_sim.scenario.model import Step, Story
-from kubelet_sim.scenario.order import Call, Choices
-from kubelet_sim.scenario.player import NotPlayable, PlayedStep, play_step, stage_of
+from kubelet_sim.scenario.play.player import NotPlayable, PlayedStep, play_step, stage_of
+from kubelet_sim.scenario.story.expectations import matches
+from kubelet_sim.scenario.story.order import Call, Choices
+from kubelet_sim.scenario.story.story import Step, Story
 from tests.differential.explained import explanation
 from tests.differential.harness import Crashed, Harness
 from tests.differential.real import RealStage, real_stage

@@ -25,8 +25,8 @@ from kubelet_sim.model.views import PodView
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.scenario.plugin import ScriptedPlugin as GoodPlugin
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin as GoodPlugin
 from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.registration_client import register
 

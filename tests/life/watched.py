@@ -9,8 +9,8 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, PluginInfo
 from kubelet_sim.node.sync import SyncNode
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import AllocateScript, Script
+from kubelet_sim.scenario.plugins.script import AllocateScript, Script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.plugin_server import PluginServer
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from kubelet_sim.node.recording.replay import replay
 from kubelet_sim.node.root_directory.held_inode import inode_of
-from kubelet_sim.scenario.model import Story, read_stories
-from kubelet_sim.scenario.player import play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story import Story
+from kubelet_sim.scenario.story.story_reader import read_stories
 
 HERE = Path(__file__).parent
 STORIES = [story for path in sorted(HERE.rglob("*.yaml")) for story in read_stories(path.read_text(), str(path))]

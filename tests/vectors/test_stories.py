@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_sim.node.recording.replay import replay
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 VECTOR_FILES = {
     "story": "scenarios.json",

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario import parallel_play as checking
-from kubelet_sim.scenario.model import Story, story_from_mapping
-from kubelet_sim.scenario.parallel_play import Outcome, check
-from kubelet_sim.scenario.player import NotPlayable
-from kubelet_sim.scenario.recorder import NotRecorded, record
+from kubelet_sim.scenario.play import parallel_play as checking
+from kubelet_sim.scenario.play.parallel_play import Outcome, check
+from kubelet_sim.scenario.play.player import NotPlayable
+from kubelet_sim.scenario.record.recorder import NotRecorded, record
+from kubelet_sim.scenario.story.story import Story
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 PATIENCE_S = 30.0
 OK = {"code": "OK", "message": ""}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import Played, play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.player import Played, play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 GPU = "example.com/gpu"
 OK = {"code": "OK", "message": ""}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import yaml
 
-from kubelet_sim.scenario.model import read_stories
-from kubelet_sim.scenario.parallel_play import Outcome, check
-from kubelet_sim.scenario.recorder import record
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.play.parallel_play import Outcome, check
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.record.recorder import record
+from kubelet_sim.scenario.story.story_reader import read_stories
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 PATIENCE_S = 30.0

@@ -24,8 +24,8 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.services.plugin_watcher import PluginWatcher
 from kubelet_sim.profiles import V1_36
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import Script
+from kubelet_sim.scenario.plugins.script import Script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.transcript import RecordLevel
 from kubelet_sim.wire.plugin_server import PluginServer
 from tests.wire.helpers import run, soon, until

@@ -11,9 +11,9 @@ import grpc
 import pytest
 
 from kubelet_sim.profiles import RELEASES
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from tests.wire.helpers import run, soon
 

@@ -16,9 +16,9 @@ from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.scenario import standin
-from kubelet_sim.scenario.script import read_script
-from kubelet_sim.scenario.standin import StandIn
+from kubelet_sim.scenario.plugins import standin
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.plugins.standin import StandIn
 from tests.wire.helpers import run, until
 
 RESOURCE = "example.com/dev"

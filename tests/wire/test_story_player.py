@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.parallel_play import check
-from kubelet_sim.scenario.player import NotPlayable, Played, play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.parallel_play import check
+from kubelet_sim.scenario.play.player import NotPlayable, Played, play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 PATIENCE_S = 30.0
 OK = {"code": "OK", "message": ""}

@@ -21,8 +21,8 @@ from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
-from kubelet_sim.scenario.plugin import ScriptedPlugin
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.plugins.script import read_script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
 
 GROUP = Group.CONSUMERS

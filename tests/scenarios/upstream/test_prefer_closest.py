@@ -12,9 +12,10 @@ import pytest
 from attrs import evolve, frozen
 
 from kubelet_sim.core.topology.settings import NumaNodeInfo
-from kubelet_sim.scenario.model import NodeSpec, story_from_mapping
-from kubelet_sim.scenario.player import play
-from kubelet_sim.scenario.report import wrong_step_text
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.play.report import wrong_step_text
+from kubelet_sim.scenario.story.story import NodeSpec
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 RESOURCE = "example.com/nic"
 DISTANCES = ((10, 20, 16, 24), (20, 10, 28, 12), (16, 28, 10, 32), (24, 12, 32, 10))

@@ -7,7 +7,7 @@ import pytest
 
 from kubelet_sim.cli.plugin import check_names, devices, socket_name, with_options
 from kubelet_sim.errors import UsageError
-from kubelet_sim.scenario.script import read_script
+from kubelet_sim.scenario.plugins.script import read_script
 
 RESOURCE = "example.com/dev"
 

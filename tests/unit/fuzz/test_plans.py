@@ -9,8 +9,8 @@ from kubelet_sim.fuzz.actions import KINDS, SIMPLEST, Action
 from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import Plan, first_plans, plans, story_of
 from kubelet_sim.fuzz.shrinker import simpler, without_some
-from kubelet_sim.scenario.model import read_stories, story_from_mapping
-from kubelet_sim.scenario.recorder import flow_text
+from kubelet_sim.scenario.record.recorder import flow_text
+from kubelet_sim.scenario.story.story_reader import read_stories, story_from_mapping
 
 CONFIG = FuzzConfig(command=("./p", "{dir}"), resources=("example.com/a",))
 HEALTHY = {"example.com/a": 2, "example.com/b": 1}

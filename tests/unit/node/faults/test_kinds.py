@@ -11,7 +11,8 @@ import pytest
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.faults import FAMILIES, KINDS, ActiveFault, FaultKind, find
 from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO, enter
-from kubelet_sim.scenario.model import Story, read_stories
+from kubelet_sim.scenario.story.story import Story
+from kubelet_sim.scenario.story.story_reader import read_stories
 
 ROOT = Path(__file__).resolve().parents[4]
 STORIES = ROOT / "tests" / "scenarios" / "faults"

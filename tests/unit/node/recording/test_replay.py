@@ -15,8 +15,8 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.node.recording.reader import read_header, read_lines
 from kubelet_sim.node.recording.replay import replay
 from kubelet_sim.node.recording.writer import Writer, line
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import play
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 from kubelet_sim.transcript import Transcript
 
 POD = {

@@ -21,8 +21,9 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.codec import ASKED, EFFECTS, FACTS
 from kubelet_sim.node.recording.schema import FILE_NAME, schema
 from kubelet_sim.node.recording.writer import recorded
-from kubelet_sim.scenario.model import Story, read_stories
-from kubelet_sim.scenario.player import play
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.story.story import Story
+from kubelet_sim.scenario.story.story_reader import read_stories
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 
 ROOT = Path(__file__).resolve().parents[4]

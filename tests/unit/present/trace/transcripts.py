@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kubelet_sim.scenario.model import story_from_mapping
-from kubelet_sim.scenario.player import play
+from kubelet_sim.scenario.play.player import play
+from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 EVIL = '</script><script>alert(1)</script>;#35;"\n\x1b[31m end \u202e<b>&amp;'
 DEVICE = "example.com/dev"

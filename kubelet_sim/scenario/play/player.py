@@ -1,0 +1,211 @@
+"""Plays stories, each on a fresh node of its own, and tells for each step what came.
+
+Deadlines of ours are virtual; what a plugin does takes real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from kubelet_sim.errors import KubeletSimError, UsageError
+from kubelet_sim.node.bell import Bell
+from kubelet_sim.node.clock import ManualClock
+from kubelet_sim.node.config import NodeConfig
+from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
+from kubelet_sim.node.node import Node
+from kubelet_sim.node.recording.writer import recorded
+from kubelet_sim.profiles import Profile
+from kubelet_sim.scenario.play.observed_calls import Observed
+from kubelet_sim.scenario.play.settled_node import settle_before
+from kubelet_sim.scenario.play.stage import Stage
+from kubelet_sim.scenario.play.watched_calls import WatchedCalls
+from kubelet_sim.scenario.play.whole_node import WholeNode
+from kubelet_sim.scenario.story.expectations import Patience, matches, patience
+from kubelet_sim.scenario.story.order import Following
+from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
+from kubelet_sim.transcript import Record
+from kubelet_sim.waiting import to_its_end
+from kubelet_sim.wire.unix_socket import short_folder
+
+
+class NotPlayable(KubeletSimError):
+    """A story is about a node that cannot be: a kubelet with these settings would not start."""
+
+
+@frozen
+class PlayedStep:
+    """A step, and what came of it."""
+
+    step: Step
+    came: Any
+    journal: tuple[Record, ...]
+    """What happened on the node since the step before."""
+    failure: str = ""
+    """Why nothing came, if nothing did."""
+    output: Mapping[str, tuple[str, ...]] = field(factory=dict, hash=False)
+    """The last lines of the plugins that are commands, if this step was not right."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what came is what was expected; a step that expects nothing is right if it could be done."""
+        if self.failure:
+            return False
+        return self.step.expect is NO_EXPECTATION or matches(patience(self.step.expect)[1], self.came)
+
+
+@frozen
+class Played:
+    """A story that was played, to its end or to its first wrong step."""
+
+    story: Story
+    steps: tuple[PlayedStep, ...]
+
+    @property
+    def wrong(self) -> PlayedStep | None:
+        """The first step that was not right."""
+        return next(iter(self.all_wrong), None)
+
+    @property
+    def all_wrong(self) -> tuple[PlayedStep, ...]:
+        """All steps that were not right; one, unless the story was played to its end."""
+        return tuple(step for step in self.steps if not step.is_right)
+
+
+async def play(
+    story: Story, *, to_the_end: bool = False, transcript: Path | None = None, settles: bool = False
+) -> Played:
+    """Play a story on a node of its own, in a folder that is removed afterwards.
+
+    Args:
+        story: what to play.
+        to_the_end: whether to go on after a step that was not right.
+        transcript: a file for everything that happens on the node; it can be replayed.
+        settles: whether to wait, before a step that tells something, until the node is quiet.
+
+    Raises:
+        NotPlayable: its node does not start.
+    """
+    played: list[PlayedStep] = []
+    saved = dict(story.vars)
+    async with stage_of(story, transcript) as (stage, order):
+        for step in story.steps:
+            order.follow(step.choices)
+            if settles:
+                await settle_before(stage, step)
+            played.append(done := await play_step(stage, step, saved))
+            if not to_the_end and not done.is_right:
+                break
+            if step.save is not None and not done.failure:
+                saved[step.save] = done.came
+    return Played(story, tuple(played))
+
+
+async def play_step(stage: Stage, step: Step, saved: Mapping[str, Any] | None = None) -> PlayedStep:
+    """Do one step, and tell what came or why nothing did.
+
+    Args:
+        stage: where.
+        step: what; one that looks for something that may take its time is done again until it has come.
+        saved: the values of variables.
+    """
+    failure, came = "", None
+    try:
+        if step.late is not None:
+            step = evolve(step.late(saved or {}), number=step.number)
+        came = await _look(stage, step)
+    except KubeletSimError as error:
+        failure = str(error)
+    done = PlayedStep(step, came, stage.journal(), failure)
+    return done if done.is_right else evolve(done, output=stage.output())
+
+
+async def _look(stage: Stage, step: Step) -> Any:
+    waits, expected = (None, None) if step.expect is NO_EXPECTATION else patience(step.expect)
+    if waits is None:
+        return await stage.do(step)
+    return await (_in_real_time if waits.clock == "real" else _on_the_clock)(stage, step, waits, expected)
+
+
+async def _in_real_time(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+    """Look each time that something has happened, and once more at the end."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + waits.within_s
+    while True:
+        with stage.bell.listening() as rung:
+            came, failure = await _tried(stage, step)
+            left_s = deadline - loop.time()
+            if (failure is None and matches(expected, came)) or left_s <= 0:
+                break
+            await rung(left_s)
+    if failure is not None:
+        raise failure
+    return came
+
+
+async def _on_the_clock(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+    """Let time pass second by second."""
+    left_s = waits.within_s
+    while True:
+        came, failure = await _tried(stage, step)
+        if (failure is None and matches(expected, came)) or left_s <= 0:
+            break
+        await stage.node.advance(min(left_s, 1.0))
+        left_s -= 1.0
+    if failure is not None:
+        raise failure
+    return came
+
+
+async def _tried(stage: Stage, step: Step) -> tuple[Any, KubeletSimError | None]:
+    """What came, or why nothing did: what is not there yet may still come."""
+    try:
+        return await stage.do(step), None
+    except KubeletSimError as error:
+        return None, error
+
+
+@contextlib.asynccontextmanager
+async def stage_of(
+    story: Story, transcript: Path | None = None, profile: Profile | None = None
+) -> AsyncGenerator[tuple[Stage, Following], None]:
+    """A node that runs, plugins that do not, and the order that the node asks; in the end all of it is gone.
+
+    A profile takes the place of the one that the story names.
+
+    Raises:
+        NotPlayable: the story's node does not start.
+    """
+    root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
+    clock, bell, order, observed = ManualClock(), Bell(), Following(), Observed()
+    config = NodeConfig(
+        root=root,
+        numa=story.node.machine,
+        topology=story.node.topology,
+        profile=profile or story.node.profile,
+        runs_containers=story.node.runs_containers,
+        has_status_rounds=story.node.status_rounds,
+        has_plugin_watcher=story.has_plugin_watcher,
+    )
+    calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called, observed)
+    node = Node(config, clock=clock, calls=calls, order=order)
+    at_the_end = contextlib.AsyncExitStack()
+    at_the_end.callback(shutil.rmtree, root, ignore_errors=True)
+    try:
+        at_the_end.enter_context(recorded(node, transcript))
+        try:
+            await at_the_end.enter_async_context(node)
+        except UsageError as error:
+            raise NotPlayable(f"{story.name}: its node does not start: {error}") from error
+        stage = (WholeNode if story.node.runs_containers else Stage)(story, node, bell, observed)
+        at_the_end.push_async_callback(stage.close)
+        yield stage, order
+    finally:
+        await to_its_end(at_the_end.aclose())

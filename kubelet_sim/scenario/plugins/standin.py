@@ -1,0 +1,201 @@
+"""A scripted plugin as a program of its own: finds its kubelet, registers, comes back after every restart.
+
+It looks twice a second whether the kubelet's socket is another one and its own is still there, as plugins do that do not
+watch the directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+
+from attrs import evolve
+
+from kubelet_sim.errors import RpcFailed, TransportError
+from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
+from kubelet_sim.model.ids import DeviceID
+from kubelet_sim.model.plugin import SOCKET_NAME, AllocateAnswer, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.scenario.plugins.script import Devices, Script
+from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
+from kubelet_sim.wire.registration_client import register
+
+PERIOD_S = 0.5
+RETRY_S = 3.0
+REGISTER_WITHIN_S = 20.0
+"""A kubelet waits ten seconds for a plugin to answer (DM-40)."""
+_MOST_NAMED = 8
+
+Say = Callable[[str], None]
+
+
+class _Talking(ScriptedPlugin):
+    """Says what it is asked, and forgets it."""
+
+    def __init__(self, script: Script, directory: Path, say: Say) -> None:
+        super().__init__(script, directory)
+        self._say = say
+
+    async def options(self) -> PluginOptions:
+        options = await super().options()
+        self._say(f"GetDevicePluginOptions: {_options(options)}")
+        return options
+
+    async def lists(self) -> AsyncGenerator[Devices, None]:
+        self._say("ListAndWatch: a stream is open")
+        self.seen()
+        lists = super().lists()
+        try:
+            async with contextlib.aclosing(lists):
+                async for devices in lists:
+                    ill = sum(not device.is_healthy for device in devices)
+                    self._say(f"ListAndWatch: sent {len(devices)} devices, {ill} of them unhealthy")
+                    yield devices
+        finally:
+            self._say("ListAndWatch: the stream is closed")
+
+    async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:
+        self._say(f"Allocate: {'; '.join(map(_ids, requests))}")
+        try:
+            return await super().allocate(requests)
+        finally:
+            self.calls()
+
+    async def preferred(self, requests: Sequence[PreferredAllocationRequest]) -> Sequence[Sequence[DeviceID]]:
+        for request in requests:
+            must = f", with {_ids(request.must_include)}" if request.must_include else ""
+            self._say(f"GetPreferredAllocation: {request.size} of {_ids(request.available)}{must}")
+        try:
+            return await super().preferred(requests)
+        finally:
+            self.calls()
+
+    async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
+        self._say(f"PreStartContainer: {_ids(device_ids)}")
+        try:
+            await super().pre_start(device_ids)
+        finally:
+            self.calls()
+
+
+class StandIn:
+    """A plugin that stands in for a real one.
+
+    Args:
+        script: what it does.
+        directory: the device-plugin directory, which need not be there yet.
+        say: takes each line for people; foreign text in it is not escaped.
+        unhealthy_file: names devices that are unhealthy, one a line; may come, change and go at any time.
+        plugin: does it in place of the script.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        directory: Path,
+        say: Say,
+        *,
+        unhealthy_file: Path | None = None,
+        plugin: ScriptedPlugin | None = None,
+    ) -> None:
+        self._plugin = plugin or _Talking(script, directory, say)
+        self._devices = script.devices
+        self._kubelet_socket = directory / SOCKET_NAME
+        self._say = say
+        self._unhealthy_file = unhealthy_file
+        self._registered_with: tuple[int, int, int] | None = None
+        self._last_problem = ""
+
+    async def run(self) -> None:
+        """Serve until cancelled; its socket is gone then."""
+        try:
+            while True:
+                await self._step()
+                await asyncio.sleep(PERIOD_S)
+        finally:
+            await self._plugin.stop()
+
+    async def _step(self) -> None:
+        kubelet = _identity(self._kubelet_socket)
+        if kubelet is None:
+            self._registered_with = None
+            self._problem(f"waiting for {self._kubelet_place()}")
+            return
+        try:
+            if _identity(self._plugin.socket_path) is None or not self._plugin.is_serving:
+                await self._serve_anew()
+            self._follow_health()
+            if self._registered_with != kubelet:
+                await register(self._kubelet_socket, self._plugin.script.registration, REGISTER_WITHIN_S)
+                self._registered_with = kubelet
+                self._last_problem = ""
+                self._say(f"registered {self._plugin.script.resource}")
+        except RpcFailed as failure:
+            self._problem(f"Register failed, trying again: {failure}")
+            await asyncio.sleep(RETRY_S)
+        except TransportError as failure:
+            self._problem(str(failure))
+
+    def _kubelet_place(self) -> str:
+        """What is not there yet; a directory that is misspelt never comes."""
+        directory = self._kubelet_socket.parent
+        if directory.is_dir():
+            return f"a kubelet at {self._kubelet_socket}"
+        return f"{directory} to appear, and a kubelet in it"
+
+    async def _serve_anew(self) -> None:
+        if self._plugin.is_serving:
+            self._say(f"{self._plugin.socket_path.name} has vanished: listening anew")
+        await self._plugin.stop()
+        await self._plugin.serve()
+        self._plugin.devices = self._now()
+        self._registered_with = None
+
+    def _problem(self, text: str) -> None:
+        """Said once, not at every look."""
+        if text != self._last_problem:
+            self._last_problem = text
+            self._say(text)
+
+    def _follow_health(self) -> None:
+        if self._devices is not None and (devices := self._now()) != self._plugin.devices:
+            self._plugin.send(devices or ())
+
+    def _now(self) -> Devices | None:
+        """The devices of the script, less healthy where the file says so."""
+        if self._devices is None or self._unhealthy_file is None:
+            return self._devices
+        try:
+            # A pipe would keep us waiting.
+            text = self._unhealthy_file.read_text(encoding="utf-8") if self._unhealthy_file.is_file() else ""
+        except (OSError, ValueError):
+            text = ""
+        ill = set(text.split())
+        return tuple(_with_health(device, is_ill=device.id in ill) for device in self._devices)
+
+
+def _with_health(device: Device, *, is_ill: bool) -> Device:
+    return evolve(device, health=UNHEALTHY) if is_ill and device.health == HEALTHY else device
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What tells one socket file from the next of the same name; inode numbers are used again at once."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
+
+
+def _ids(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:_MOST_NAMED])
+    return f"{shown} and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else shown or "nothing"
+
+
+def _options(options: PluginOptions) -> str:
+    wanted = {
+        "PreStartContainer": options.pre_start_required,
+        "GetPreferredAllocation": options.get_preferred_allocation_available,
+    }
+    return ", ".join(name for name, is_wanted in wanted.items() if is_wanted) or "none"
