@@ -1,25 +1,35 @@
-"""A node and plugins as processes, as a user has them."""
+"""A node and plugins as processes, as a user has them, and commands that are run against them.
+
+A command is run in this process (`ks`, by click's runner): its own process would be nine tenths imports. Where the process is
+the subject (signals, pipes, terminals, exit codes of the interpreter) it is a real one (`ks_process`), and
+`test_processes.py` has one for every command.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from click.testing import CliRunner
+
+from kubelet_sim.cli.main import PROGRAM as NAME
+from kubelet_sim.cli.main import cli
 from kubelet_sim.node.plugin.isolation import namespaces_available
+from tests.patience import PATIENCE_S
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-m", "kubelet_sim")
 PLUGIN = (sys.executable, "-m", "plugins_examples.env_gpu")
 RESOURCE = "example.com/gpu"
-PATIENCE_S = 30.0
 WHY_NO_NAMESPACES = namespaces_available()
 
 
@@ -37,12 +47,42 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def ks(*arguments: object, root: Path | None = None, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+def ks(
+    *arguments: object,
+    root: Path | None = None,
+    text: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """The outcome of a command that is run in this process to its end, in that directory and with these variables more."""
+    words = list(map(str, arguments))
+    variables = {"KUBELET_SIM_ROOT": None if root is None else str(root), **(env or {})}
+    with contextlib.chdir(cwd or "."):
+        done = CliRunner().invoke(cli, words, input=text, env=variables, prog_name=NAME)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+
+def ks_process(
+    *arguments: object,
+    root: Path | None = None,
+    text: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """The outcome of a command that is run as a process of its own to its end, as `ks` does it here."""
     command = [*PROGRAM, *map(str, arguments)]
-    more = {} if root is None else {"KUBELET_SIM_ROOT": str(root)}
+    more = ({} if root is None else {"KUBELET_SIM_ROOT": str(root)}) | dict(env or {})
     return subprocess.run(
-        command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment(**more)
+        command,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=environment(**more),
+        cwd=cwd,
     )
 
 

@@ -12,29 +12,27 @@ import pytest
 
 from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR, LAUNCHER
 from tests.cli.running import (
-    PATIENCE_S,
     PLUGIN,
     PROGRAM,
     RESOURCE,
     WHY_NO_NAMESPACES,
-    environment,
+    ks,
     node,
     ok,
     started,
     stop,
 )
+from tests.patience import PATIENCE_S
 
 CONFORM = ("conform", "--seed", "1", "--json", "report.json")
 ISOLATED = pytest.mark.skipif(WHY_NO_NAMESPACES is not None, reason=f"no mount namespace here: {WHY_NO_NAMESPACES}")
 NEEDS_A_START = "needs to start the plugin itself: give its command behind -- instead of --attach"
-pytestmark = pytest.mark.timeout(120)
 
 
 def conform(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run it in the folder, where its report goes."""
-    command = [*PROGRAM, *CONFORM, *map(str, arguments)]
-    env = environment(XDG_CACHE_HOME=str(folder / "cache"), GITHUB_ACTIONS="")
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=env, cwd=folder)
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "GITHUB_ACTIONS": ""}
+    return ks(*CONFORM, *arguments, cwd=folder, env=own)
 
 
 def report(folder: Path) -> Any:

@@ -13,18 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import PATIENCE_S, PLUGIN, PROGRAM, environment
+from tests.cli.running import PLUGIN, PROGRAM, environment, ks
+from tests.patience import PATIENCE_S
 
 QUICK = ("conform", "--quick", "--select", "name-valid", "--select", "reg-happens")
 
 
 def conform(*arguments: object, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Test the example plugin; reports go into the folder."""
-    command = [*PROGRAM, *QUICK, *map(str, arguments), "--", *PLUGIN, "--socket-dir", "{dir}"]
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "GITHUB_ACTIONS": "", **env}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=50, check=False, env=environment(**own), cwd=folder
-    )
+    return ks(*QUICK, *arguments, "--", *PLUGIN, "--socket-dir", "{dir}", cwd=folder, env=own)
 
 
 def test_several_reports_of_one_run(tmp_path: Path) -> None:
@@ -50,10 +48,7 @@ def test_a_report_on_stdout_is_alone_there(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     """One line and exit code 2; the plugin was never started."""
     plugin = [sys.executable, "-c", "open('started', 'w')"]
-    command = [*PROGRAM, "conform", "--junit", "no/such/folder/junit.xml", "--", *plugin]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=50, check=False, env=environment(), cwd=tmp_path
-    )
+    done = ks("conform", "--junit", "no/such/folder/junit.xml", "--", *plugin, cwd=tmp_path)
     assert done.returncode == 2
     assert re.fullmatch(r"error: --junit no/such/folder/junit\.xml: cannot be written: .*\n", done.stderr)
     assert list(tmp_path.iterdir()) == []
@@ -62,7 +57,7 @@ def test_a_path_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) ->
 def test_in_a_job_of_github(tmp_path: Path) -> None:
     """Commands are stopped while others may speak; failures are annotations after that, and on the job's page."""
     page = tmp_path / "summary.md"
-    wrong = ("--expect-resource", "example.com/other::x")
+    wrong = ("--expect-resource", "example.com/other::x", "--start-timeout", "10s")
     done = conform(*wrong, folder=tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(page))
     assert done.returncode == 1
     lines = done.stdout.splitlines()
@@ -110,14 +105,16 @@ def test_a_run_that_is_interrupted_tells_what_there_is(tmp_path: Path, number: s
 
 def test_a_command_that_cannot_be_run_is_one_line(tmp_path: Path) -> None:
     """Exit code 3; a report that is wanted is written, and has it as an error."""
-    done = subprocess.run(
-        [*PROGRAM, "conform", "--junit", "junit.xml", "--isolate", "none", "--", "./nothere"],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env=environment(GITHUB_ACTIONS=""),
+    done = ks(
+        "conform",
+        "--junit",
+        "junit.xml",
+        "--isolate",
+        "none",
+        "--",
+        "./nothere",
         cwd=tmp_path,
+        env={"GITHUB_ACTIONS": ""},
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert re.fullmatch(r"error: the plugin cannot be run: .*'\./nothere': command not found\n", done.stderr)

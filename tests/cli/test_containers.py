@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import PROGRAM, RESOURCE, data, ks, ok, plugin, started, stop, until
+from tests.cli.running import PROGRAM, RESOURCE, data, ks, ks_process, ok, plugin, started, stop, until
 from tests.unit.container.cri_messages import read
 from tests.unit.container.parts import check_oci
 
@@ -112,7 +112,7 @@ def test_a_container_is_really_started(running_root: Path) -> None:
     """What it was granted is there, and the command's output comes back; with 3 where nothing can start."""
     with plugin(running_root):
         granted = _with_pod(running_root)
-        done = ks(
+        done = ks_process(
             "exec-check", "p", "main", "-o", "json", "--", "sh", "-c", "echo got $NVIDIA_VISIBLE_DEVICES; exit 0",
             root=running_root,
         )  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_container_is_really_started(running_root: Path) -> None:
         assert f"got {granted}" in seen["output"]
         assert seen["env"]["NVIDIA_VISIBLE_DEVICES"] == granted
         assert all(each["there"] for each in seen["compared"])
-        failed = ks("exec-check", "p", "--", "false", root=running_root)
+        failed = ks_process("exec-check", "p", "--", "false", root=running_root)
         assert (failed.returncode, failed.stderr) == (1, "error: the command ended with 1\n")
 
 

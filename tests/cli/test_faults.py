@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import PATIENCE_S, RESOURCE, data, ks, node, ok, plugin, pod, until
+from tests.cli.running import RESOURCE, data, ks, node, ok, plugin, pod, until
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ def test_a_fault_is_injected_listed_and_undone(running: Path) -> None:
         (("fault", "refuse-register", "--reason", "odd"), "odd"),
     ],
 )
-def test_what_cannot_be_is_one_line(running: Path, command: tuple[str, ...], why: str) -> None:
+def test_what_cannot_be_is_one_line(shared_root: Path, command: tuple[str, ...], why: str) -> None:
     """And exit code 2: it is the caller's mistake."""
-    done = ks(*command, root=running)
+    done = ks(*command, root=shared_root)
     assert (done.returncode, done.stdout) == (2, "")
     assert why in done.stderr
     assert done.stderr.count("\n") == 1

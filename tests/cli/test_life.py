@@ -12,13 +12,13 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.running import (
-    PATIENCE_S,
     PROGRAM,
     PROJECT,
     RESOURCE,
     data,
     environment,
     ks,
+    ks_process,
     node,
     ok,
     plugin,
@@ -26,6 +26,7 @@ from tests.cli.running import (
     stop,
     until,
 )
+from tests.patience import PATIENCE_S
 
 
 def sockets(root: Path) -> list[str]:
@@ -88,13 +89,13 @@ def test_the_first_lines_say_how_to_go_on(root: Path) -> None:
     assert re.fullmatch(r" +\d+\.\d{3}  \w+ +\w+: .*\[DM-\d+\]", lines[6])
 
 
-def test_a_second_node_is_refused(running_root: Path) -> None:
+def test_a_second_node_is_refused(shared_root: Path) -> None:
     """One line, exit 2, and the first one goes on."""
-    done = ks("run", "--root", running_root)
+    done = ks("run", "--root", shared_root)
     assert (done.returncode, done.stdout) == (2, "")
     assert "a node is running" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert data("get", "pods", root=running_root) == []
+    assert data("get", "pods", root=shared_root) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_nobody_reads_what_a_node_prints(root: Path) -> None:
 
 @pytest.mark.parametrize("command", ["get node", "--help", "completion bash"])
 @pytest.mark.parametrize("output, why", [(">/dev/full", "No space left"), (">&-", "closed")])
-def test_output_that_nobody_takes_is_one_line(running_root: Path, command: str, output: str, why: str) -> None:
+def test_output_that_nobody_takes_is_one_line(shared_root: Path, command: str, output: str, why: str) -> None:
     """A full disk and a closed descriptor: exit 3 without a traceback, and nothing behind it."""
     line = f'exec "{sys.executable}" -m kubelet_sim {command} {output}'
     done = subprocess.run(
@@ -162,7 +163,7 @@ def test_output_that_nobody_takes_is_one_line(running_root: Path, command: str, 
         text=True,
         timeout=PATIENCE_S,
         check=False,
-        env=environment(KUBELET_SIM_ROOT=str(running_root)),
+        env=environment(KUBELET_SIM_ROOT=str(shared_root)),
     )
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert done.stderr.startswith("error: cannot write the output: ")
@@ -198,9 +199,7 @@ def test_a_paused_terminal_does_not_stop_the_node(root: Path) -> None:
 def test_the_demo_shows_the_main_job_and_leaves_nothing() -> None:
     """In a few seconds, from any directory: the steps, their rules, the container spec, and what to do next."""
     before = set(Path("/tmp").iterdir())
-    done = subprocess.run(
-        [*PROGRAM, "demo"], capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd="/", env=environment()
-    )
+    done = ks_process("demo", cwd=Path("/"))
     assert (done.returncode, done.stderr) == (0, "")
     for expected in (
         "ListAndWatch to client",

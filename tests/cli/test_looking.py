@@ -18,7 +18,8 @@ import pytest
 import yaml
 from attrs import define
 
-from tests.cli.running import PATIENCE_S, PROGRAM, RESOURCE, data, environment, ks, node, ok, plugin, pod, until
+from tests.cli.running import PROGRAM, RESOURCE, data, environment, ks, node, ok, plugin, pod, until
+from tests.patience import PATIENCE_S
 
 
 def test_why_a_pod_is_as_it_is(running_root: Path) -> None:
@@ -47,9 +48,9 @@ def test_why_a_pod_is_as_it_is(running_root: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pod", "plugin", "resource"])
-def test_nothing_to_describe(running_root: Path, kind: str) -> None:
+def test_nothing_to_describe(shared_root: Path, kind: str) -> None:
     """One line, exit code 2."""
-    done = ks("describe", kind, "nothing", root=running_root)
+    done = ks("describe", kind, "nothing", root=shared_root)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -78,15 +79,8 @@ def test_a_directory_of_static_pods_has_to_be_there(root: Path) -> None:
 def completions(root: Path, line: str) -> list[str]:
     """What bash is offered for the last word of a command line."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_KUBELET_SIM_COMPLETE": "bash_complete"}
-    done = subprocess.run(
-        PROGRAM,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=True,
-        env=environment(KUBELET_SIM_ROOT=str(root), **words),
-    )
-    assert done.stderr == ""
+    done = ks(root=root, env=words)
+    assert (done.returncode, done.stderr) == (0, "")
     return [found.partition(",")[2] for found in done.stdout.splitlines() if found]
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import (
-    PATIENCE_S,
     PLUGIN,
     PROGRAM,
     RESOURCE,
     WHY_NO_NAMESPACES,
     data,
     ks,
+    ks_process,
     node,
     ok,
     plugin,
@@ -24,6 +24,7 @@ from tests.cli.running import (
     stop,
     until,
 )
+from tests.patience import PATIENCE_S
 
 needs_namespaces = pytest.mark.skipif(WHY_NO_NAMESPACES is not None, reason=str(WHY_NO_NAMESPACES))
 
@@ -114,14 +115,14 @@ def test_applying_is_all_or_nothing(running_root: Path, short_root: Path) -> Non
         (pod("p").replace('"p"', '"P\\u001b"'), "metadata.name"),
     ],
 )
-def test_a_bad_manifest_is_one_line(running_root: Path, text: str, said: str) -> None:
+def test_a_bad_manifest_is_one_line(shared_root: Path, text: str, said: str) -> None:
     """File, document, path; nothing of it reaches the node."""
-    done = ks("apply", "-f", "-", root=running_root, text=text)
+    done = ks("apply", "-f", "-", root=shared_root, text=text)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("error: ")
-    assert data("get", "pods", root=running_root) == []
+    assert data("get", "pods", root=shared_root) == []
 
 
 def test_deleting_as_with_kubectl(running_root: Path, short_root: Path) -> None:
@@ -143,9 +144,9 @@ def test_deleting_as_with_kubectl(running_root: Path, short_root: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["pod"], ["service", "x"], ["pod", "x", "--all"], ["pod/"], ["pod/a", "b"]])
-def test_deleting_what_is_not_said(running_root: Path, arguments: list[str]) -> None:
+def test_deleting_what_is_not_said(shared_root: Path, arguments: list[str]) -> None:
     """Misuse, one line."""
-    done = ks("delete", *arguments, root=running_root)
+    done = ks("delete", *arguments, root=shared_root)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
@@ -166,10 +167,10 @@ def test_a_pod_without_its_device_and_a_variable_set_twice(running_root: Path) -
         assert "note" not in data("container-spec", "p", root=running_root)
 
 
-def test_waiting_no_time_is_looking_once(running_root: Path) -> None:
+def test_waiting_no_time_is_looking_once(shared_root: Path) -> None:
     """What holds is met; what does not is exit 1 with what was seen."""
-    assert ok("wait", "--for", "pod/nope=deleted", "--timeout", "0", root=running_root) == "pod/nope=deleted: met\n"
-    missed = ks("wait", "--for", "pod/nope=Running", "--timeout", "0", root=running_root)
+    assert ok("wait", "--for", "pod/nope=deleted", "--timeout", "0", root=shared_root) == "pod/nope=deleted: met\n"
+    missed = ks("wait", "--for", "pod/nope=Running", "--timeout", "0", root=shared_root)
     assert missed.returncode == 1
     assert "there is no pod default/nope" in missed.stderr
 
@@ -262,27 +263,27 @@ def test_a_plugin_with_a_fixed_path_runs_on_the_node(running_root: Path) -> None
         ("ls {dir}; echo {socket}", 0, "sh | kubelet.sock\nsh | /var/lib/kubelet/device-plugins/kubelet.sock\n"),
     ],
 )
-def test_exec_ends_as_the_plugin_does(running_root: Path, script: str, code: int, said: str) -> None:
+def test_exec_ends_as_the_plugin_does(shared_root: Path, script: str, code: int, said: str) -> None:
     """Exit code and output are the plugin's; what a terminal would obey is escaped."""
-    done = ks("exec", "--", "sh", "-c", script, root=running_root)
+    done = ks_process("exec", "--", "sh", "-c", script, root=shared_root)
     assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
 
 
 @needs_namespaces
-def test_exec_of_nothing(running_root: Path) -> None:
+def test_exec_of_nothing(shared_root: Path) -> None:
     """A command that is not there gives 127, as in a shell."""
-    done = ks("exec", "--", "/no/such/plugin", root=running_root)
+    done = ks_process("exec", "--", "/no/such/plugin", root=shared_root)
     assert done.returncode == 127
     assert "not found" in done.stdout
 
 
-def test_exec_needs_no_grpc(running_root: Path) -> None:
+def test_exec_needs_no_grpc(shared_root: Path) -> None:
     """The library's threads and fork handlers stay away from the plugin's parent."""
     script = (
         "import sys\n"
         "from kubelet_sim.cli.main import cli\n"
         "try:\n"
-        f"    cli(['exec', '--root', {str(running_root)!r}, '--', 'true'])\n"
+        f"    cli(['exec', '--root', {str(shared_root)!r}, '--', 'true'])\n"
         "except SystemExit:\n"
         "    pass\n"
         "print('grpc' in sys.modules)\n"
@@ -291,7 +292,7 @@ def test_exec_needs_no_grpc(running_root: Path) -> None:
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
         cwd=Path(__file__).parents[2],
     )
