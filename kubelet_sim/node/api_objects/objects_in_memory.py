@@ -1,0 +1,222 @@
+"""An API server's objects in memory: names, versions, watches. It admits and validates nothing.
+
+Every method returns at once, without giving way to other tasks: what a node does in one go stays so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from attrs import define, field
+
+from kubelet_sim.node.api_objects.api_server import (
+    ANY,
+    EVENTS,
+    NO_FIELDS,
+    PODS,
+    Change,
+    Fields,
+    Kind,
+    Object,
+    ObjectConflict,
+    ObjectExists,
+    ObjectList,
+    ObjectNotFound,
+    Preconditions,
+    VersionGone,
+    WatchEvent,
+)
+from kubelet_sim.node.bell import Bell
+
+KEPT_CHANGES = 1000
+"""Of each kind; who watches and falls further behind has to list again."""
+FOR_EVER_S = 3600.0
+DEFAULT_GRACE_S = 30
+TERMINAL = frozenset({"Succeeded", "Failed"})
+MANUAL_START = datetime(2026, 1, 1, tzinfo=UTC)
+"""What wall clocks show when a node starts whose time is moved by hand."""
+
+
+def rfc3339(moment: datetime) -> str:
+    """A moment as the API writes it, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@define
+class _Changes:
+    """The last changes of a kind, each with its version."""
+
+    last: deque[tuple[int, WatchEvent]] = field(factory=lambda: deque(maxlen=KEPT_CHANGES))
+    forgotten: int = 0
+    """The version of the newest change that is not among them."""
+    bell: Bell = field(factory=Bell)
+
+    def add(self, version: int, event: WatchEvent) -> None:
+        if len(self.last) == self.last.maxlen:
+            self.forgotten = self.last[0][0]
+        self.last.append((version, event))
+        self.bell.ring()
+
+    def after(self, version: int) -> list[tuple[int, WatchEvent]]:
+        """Raises `VersionGone`."""
+        if version < self.forgotten:
+            raise VersionGone(str(version))
+        newer = itertools.takewhile(lambda each: each[0] > version, reversed(self.last))
+        return list(newer)[::-1]
+
+
+class ObjectsInMemory:
+    """Objects by kind, namespace and name; see `ApiServer`.
+
+    Args:
+        now: the wall time.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._version = 0
+        self._objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        self._changes: dict[str, _Changes] = {}
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """The object of that name, if there is one: `get` for those who cannot wait."""
+        return self._objects.get(kind.plural, {}).get((namespace, name))
+
+    async def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
+        """Return an object as it is now. Raises `ObjectNotFound`."""
+        return self._get(kind, name, namespace, ANY)
+
+    async def list(self, kind: Kind, namespace: str = "", fields: Fields = NO_FIELDS) -> ObjectList:
+        """Return the objects of a kind, those of one namespace if it is named, that have these fields."""
+        found = (obj for _, obj in sorted(self._objects.get(kind.plural, {}).items()))
+        return ObjectList(tuple(obj for obj in found if _is_meant(obj, namespace, fields)), str(self._version))
+
+    async def watch(
+        self, kind: Kind, resource_version: str, namespace: str = "", fields: Fields = NO_FIELDS
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Yield every change after that version, without an end. Raises `VersionGone`."""
+        changes, seen = self._changes.setdefault(kind.plural, _Changes()), int(resource_version)
+        while True:
+            with changes.bell.listening() as rung:
+                news = changes.after(seen)
+                if not news:
+                    await rung(FOR_EVER_S)
+            for version, event in news:
+                seen = version
+                if _is_meant(event.object, namespace, fields):
+                    yield event
+
+    async def create(self, kind: Kind, obj: Object) -> Object:
+        """Add an object and return it with uid, version and creation time. Raises `ObjectExists`."""
+        given = dict(obj.get("metadata") or {})
+        name, namespace = given["name"], given.get("namespace", "")
+        if self.find(kind, name, namespace) is not None:
+            raise ObjectExists(kind, name)
+        given.setdefault("uid", str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind.plural}/{self._version + 1}")))
+        made = {**obj, "metadata": {**given, "creationTimestamp": rfc3339(self._now())}}
+        if "spec" in obj and kind is not EVENTS:
+            made["metadata"]["generation"] = 1
+        return self._keep(kind, made, Change.ADDED)
+
+    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object, only_if: Preconditions = ANY) -> Object:
+        """Change parts of an object and return all of it; nothing happens if the patch changes nothing."""
+        before = self._get(kind, name, namespace, only_if)
+        after = merged(before, patch)
+        if after == before:
+            return before
+        return self._keep(kind, _next_generation(before, after), Change.MODIFIED)
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str = "", grace_s: int | None = None, only_if: Preconditions = ANY
+    ) -> None:
+        """Delete an object, or mark a pod that may still run."""
+        found = self._get(kind, name, namespace, only_if)
+        if kind is not PODS or grace_s == 0 or (found.get("status") or {}).get("phase") in TERMINAL:
+            del self._objects[kind.plural][namespace, name]
+            self._tell(kind, found, Change.DELETED)
+            return
+        if grace_s is None:
+            grace_s = (found.get("spec") or {}).get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
+        before_s = found["metadata"].get("deletionGracePeriodSeconds")
+        if before_s is None or grace_s < before_s:
+            until = rfc3339(self._now() + timedelta(seconds=grace_s))
+            marked = {"metadata": {"deletionTimestamp": until, "deletionGracePeriodSeconds": grace_s}}
+            self._keep(kind, _next_generation(found, merged(found, marked), is_new=True), Change.MODIFIED)
+
+    def _get(self, kind: Kind, name: str, namespace: str, only_if: Preconditions) -> dict[str, Any]:
+        found = self._objects.get(kind.plural, {}).get((namespace, name))
+        if found is None:
+            raise ObjectNotFound(kind, name)
+        metadata = found["metadata"]
+        if only_if.uid not in {None, metadata["uid"]}:
+            raise ObjectConflict(kind, name, "UID", metadata["uid"], str(only_if.uid))
+        if only_if.resource_version not in {None, metadata["resourceVersion"]}:
+            given = str(only_if.resource_version)
+            raise ObjectConflict(kind, name, "ResourceVersion", metadata["resourceVersion"], given)
+        return found
+
+    def _keep(self, kind: Kind, obj: dict[str, Any], change: Change) -> Object:
+        kept = self._tell(kind, obj, change)
+        metadata = kept["metadata"]
+        self._objects.setdefault(kind.plural, {})[metadata.get("namespace", ""), metadata["name"]] = kept
+        return kept
+
+    def _tell(self, kind: Kind, obj: dict[str, Any], change: Change) -> dict[str, Any]:
+        """Give the object the next version, and tell those who watch."""
+        self._version += 1
+        told = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
+        self._changes.setdefault(kind.plural, _Changes()).add(self._version, WatchEvent(change, told))
+        return told
+
+
+def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with a strategic merge patch applied, as `ApiServer.patch` says; the object itself stays as it was."""
+    after = dict(before)
+    for name, value in patch.items():
+        was = before.get(name)
+        if value is None:
+            after.pop(name, None)
+        elif isinstance(value, Mapping):
+            after[name] = merged(was if isinstance(was, Mapping) else {}, value)
+        elif name == "conditions" and isinstance(value, list):
+            after[name] = _merged_conditions(was or [], value)
+        else:
+            after[name] = value
+    return after
+
+
+def _merged_conditions(before: list[dict[str, Any]], patch: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By type; new ones come last."""
+    by_type = {each["type"]: each for each in before}
+    for each in patch:
+        if each.get("$patch") == "delete":
+            by_type.pop(each["type"], None)
+        else:
+            by_type[each["type"]] = merged(by_type.get(each["type"], {}), each)
+    return list(by_type.values())
+
+
+def _next_generation(before: Mapping[str, Any], after: dict[str, Any], *, is_new: bool = False) -> dict[str, Any]:
+    """The object with the generation that a change of its spec gives it."""
+    if "generation" in after["metadata"] and (is_new or before.get("spec") != after.get("spec")):
+        after["metadata"] = {**after["metadata"], "generation": before["metadata"]["generation"] + 1}
+    return after
+
+
+def _is_meant(obj: Object, namespace: str, fields: Fields) -> bool:
+    """Whether a list or a watch is about the object."""
+    if namespace and obj["metadata"].get("namespace") != namespace:
+        return False
+    return all(_at(obj, path.split(".")) == wanted for path, wanted in fields.items())
+
+
+def _at(obj: Any, path: list[str]) -> Any:
+    """What stands at a path of an object; empty where nothing does, as field selectors have it."""
+    for part in path:
+        obj = obj.get(part, "") if isinstance(obj, Mapping) else ""
+    return obj
