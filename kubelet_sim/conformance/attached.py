@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.faults.signals import listener
 from kubelet_sim.node.plugin.plugin_process import Line
@@ -44,11 +46,11 @@ class AttachedPlugin:
     @property
     def has_ended(self) -> bool:
         """Whether the process that once listened is gone, and no other that somebody started has come into its place."""
-        if self._pid is None or _runs(self._pid):
+        if self._pid is None or psutil.pid_exists(self._pid):
             return False
         path = self._socket_path()
         self._pid = (_listener(path) if path is not None else None) or self._pid
-        return not _runs(self._pid)
+        return not psutil.pid_exists(self._pid)
 
     def family(self) -> list[int]:
         """Its process, if it is known."""
@@ -82,10 +84,6 @@ class AttachedPlugin:
     async def close(self, grace_s: float = 0.0) -> None:
         """Nothing: it goes on without us."""
         del grace_s
-
-
-def _runs(pid: int) -> bool:
-    return Path("/proc", str(pid)).exists()
 
 
 def _listener(path: str) -> int | None:

@@ -1,4 +1,7 @@
-"""Where a plugin's processes listen, as the machine tells: a socket that is not where Register says is somewhere else, or nowhere."""
+"""Where a plugin's processes listen, as the machine tells: a socket that is not where Register says is somewhere else, or nowhere.
+
+The kernel's table is read by hand: psutil tells which unix sockets a process has, and not on which of them it listens.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import shutil
 import tempfile
 import time
@@ -15,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 from attrs import frozen
 
 from kubelet_sim.conformance.attached import AttachedPlugin
@@ -43,7 +43,6 @@ SETTLED_S = 0.3
 """A plugin that has asked for nothing more for so long has registered all its resources."""
 OTHERS_START_WITHIN_S = 15.0
 """How long others have to start a plugin again that was attached to and has ended: longer than a kubelet's first back-off."""
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @frozen
@@ -297,10 +296,10 @@ def cpu_s(pid: int | None) -> float | None:
     if pid is None:
         return None
     try:
-        fields = Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
         return None
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    return times.user + times.system
 
 
 def _used(before: float | None, after: float | None) -> float | None:

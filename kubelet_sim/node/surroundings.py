@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from attrs import field, frozen
@@ -14,6 +13,7 @@ from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.transcript import Transcript
+from kubelet_sim.waiting import Tasks
 
 
 class Timers:
@@ -21,7 +21,7 @@ class Timers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         """Call this then, unless all are cancelled before."""
@@ -30,16 +30,11 @@ class Timers:
             await self._clock.sleep(seconds)
             do()
 
-        task = asyncio.get_running_loop().create_task(wait())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.run(wait())
 
     async def cancel(self) -> None:
         """None of it happens any more."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
 
 @frozen

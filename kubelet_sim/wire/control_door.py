@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kubelet_sim.errors import TransportError
+from kubelet_sim.waiting import Tasks
 from kubelet_sim.wire.unix_socket import SocketFile
 
 _MODE = 0o600
@@ -48,8 +49,8 @@ class ControlDoor:
         self._inner = inner
         self._read_uid = read_uid
         self._file: SocketFile | None = None
-        self._listening: asyncio.Task[None] | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._listening = Tasks()
+        self._connections = Tasks()
 
     @property
     def connection_count(self) -> int:
@@ -65,20 +66,18 @@ class ControlDoor:
         except OSError as error:
             listener.close()
             raise TransportError(f"cannot listen on {self._path}: {error.strerror or error}") from error
-        self._listening = asyncio.create_task(self._accept(listener))
+        self._listening.run(self._accept(listener))
 
     async def close(self) -> None:
         """Take nobody in any more; the file is gone when this returns. Connections stay. May be called again."""
-        listening, self._listening = self._listening, None
         file, self._file = self._file, None
         if file is not None:
             file.remove()
-        if listening is not None:
-            await _end(listening)
+        await self._listening.cancel()
 
     async def cut(self) -> None:
         """Close every connection."""
-        await _end(*self._connections)
+        await self._connections.cancel()
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -90,9 +89,7 @@ class ControlDoor:
                     # Too many open files, or a caller that has gone again: no reason to shut the door for good.
                     await asyncio.sleep(_PAUSE_S)
                     continue
-                task = asyncio.create_task(self._serve(connection))
-                self._connections.add(task)
-                task.add_done_callback(self._connections.discard)
+                self._connections.run(self._serve(connection))
 
     async def _serve(self, outer: socket.socket) -> None:
         """One connection, from the look at who it is to its end, whichever side ends it."""
@@ -107,8 +104,8 @@ class ControlDoor:
 
 async def _join(outer: socket.socket, inner: socket.socket) -> None:
     """Pass bytes on both ways until the inner side has ended: a server ends its side once the caller has ended theirs."""
-    there = asyncio.create_task(_pass_on(outer, inner))
-    back = asyncio.create_task(_pass_on(inner, outer))
+    ways = Tasks()
+    there, back = ways.run(_pass_on(outer, inner)), ways.run(_pass_on(inner, outer))
     open_ways = {there, back}
     try:
         while back in open_ways:
@@ -116,7 +113,7 @@ async def _join(outer: socket.socket, inner: socket.socket) -> None:
             for way in ended:
                 way.result()  # raises: a side that is gone takes the other with it
     finally:
-        await _end(there, back)
+        await ways.cancel()
 
 
 async def _pass_on(source: socket.socket, target: socket.socket) -> None:
@@ -141,9 +138,3 @@ def _listen(listener: socket.socket, path: Path) -> SocketFile:
         first_path.unlink(missing_ok=True)
         raise
     return file
-
-
-async def _end(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -24,7 +24,7 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.transcript.about import records_about
-from kubelet_sim.waiting import to_its_end
+from kubelet_sim.waiting import Tasks, to_its_end
 from kubelet_sim.wire import control_messages, noise, unix_socket
 from kubelet_sim.wire.control_door import ControlDoor
 from kubelet_sim.wire.library import grpc
@@ -163,7 +163,7 @@ class _Service:
         self._node = node
         self._is_ending = False
         self._wakers: set[asyncio.Event] = set()
-        self._work: set[asyncio.Task[Any]] = set()
+        self._work = Tasks()
 
     def handlers(self) -> grpc.GenericRpcHandler:
         methods = {
@@ -195,9 +195,7 @@ class _Service:
 
     async def end_work(self) -> None:
         """Cancel what is still being done for callers."""
-        for task in self._work:
-            task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
+        await self._work.cancel()
 
     async def status(self, _request: pb.StatusRequest) -> pb.NodeSnapshot:
         return control_messages.snapshot_message(self._node.status())
@@ -324,16 +322,16 @@ class _Service:
 
     async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for the work; a caller that leaves does not stop it half-way."""
-        task = asyncio.create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._done)
+        task = self._work.run(work)
+        task.add_done_callback(_looked_at)
         await asyncio.wait({task})
         return task.result()
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self._work.discard(task)
-        if not task.cancelled():
-            task.exception()  # looked at: its caller may have gone
+
+def _looked_at(task: asyncio.Task[Any]) -> None:
+    """Nobody may ask for what came of it: its caller may have gone."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _mapping(text: str, what: str = "a manifest") -> Mapping[str, Any]:

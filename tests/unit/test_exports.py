@@ -49,7 +49,7 @@ def test_the_import_is_light() -> None:
     """`import kubelet_sim` brings neither gRPC nor what only the command line needs."""
     code = (
         "import sys, kubelet_sim;"
-        "print(sorted({'grpc', 'google.protobuf', 'click', 'rich', 'yaml', 'asyncio'} & set(sys.modules)))"
+        "print(sorted({'aiohttp', 'grpc', 'google.protobuf', 'click', 'psutil', 'rich', 'yaml', 'asyncio'} & set(sys.modules)))"
     )
     root = Path(kubelet_sim.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

@@ -123,7 +123,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
 
     from kubelet_sim.core.topology.settings import TopologySettings, merger
     from kubelet_sim.manifests.kubelet_configuration import KubeletConfiguration
-    from kubelet_sim.node.services.http_endpoint import HttpAddress
+    from kubelet_sim.node.services.http_address import HttpAddress
     from kubelet_sim.profiles.gates import known_gates, with_gates, without_effect
 
     file = KubeletConfiguration() if choices.config is None else _read(choices.config)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
-from pathlib import Path
+
+import psutil
 
 from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Group, Level, Stage, check
@@ -113,9 +113,11 @@ def counts(pid: int | None) -> dict[str, int]:
     if pid is None:
         return {}
     found = {}
-    for what, folder in (("threads", "task"), ("descriptors", "fd")):
-        with suppress(OSError):
-            found[what] = len(os.listdir(Path("/proc", str(pid), folder)))  # noqa: PTH208 - only their number
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for what, count in (("threads", process.num_threads), ("descriptors", process.num_fds)):
+            with suppress(psutil.Error):
+                found[what] = count()
     return found
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from attrs import define, field
 
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.faults import Fault, FaultView
+from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.faults.kinds import FaultKind
 from kubelet_sim.node.faults.reach import Reach
 from kubelet_sim.node.hooks import Hook
 from kubelet_sim.transcript import RecordLevel
+from kubelet_sim.waiting import Tasks
 
 
 @define(eq=False)
@@ -41,7 +43,7 @@ class ActiveFault:
     _over: asyncio.Event = field(factory=asyncio.Event)
     _in_progress: int = 0
     _at_the_end: list[Callable[[], object]] = field(factory=list)
-    _tasks: set[asyncio.Task[None]] = field(factory=set)
+    _tasks: Tasks = field(factory=Tasks)
 
     # --- for whoever injected it
 
@@ -53,8 +55,8 @@ class ActiveFault:
     async def undo(self) -> None:
         """End it, and take back what can be taken back. May be repeated. Raises `UsageError` for what cannot be."""
         self.end("undone")
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.reach.settled()
+        await self._tasks.over()
+        await self.reach.tasks.over()
 
     def view(self) -> FaultView:
         """As it is now."""
@@ -84,10 +86,7 @@ class ActiveFault:
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run this until it is done, or to the end of the fault."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        self._at_the_end.append(task.cancel)
+        self._at_the_end.append(self._tasks.run(work).cancel)
 
     @contextmanager
     def applying(self, subject: str, text: str) -> Iterator[bool]:
@@ -112,15 +111,11 @@ class ActiveFault:
 
     async def hold(self, seconds: float | None = None) -> None:
         """Return after so many seconds of the node's clock, and no later than the end."""
-        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._over.wait())]
-        if seconds is not None:
-            waits.append(asyncio.ensure_future(self.reach.clock.sleep(seconds)))
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+        if seconds is None:
+            await self._over.wait()
+            return
+        with suppress(TimeoutError):
+            await with_timeout(self.reach.clock, self._over.wait(), seconds)
 
     def meets(self, path: str) -> bool:
         """Whether the filters let the plugin at that socket path through."""

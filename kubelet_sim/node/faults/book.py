@@ -21,7 +21,10 @@ class FaultBook:
     _node: FaultyNode
     _active: dict[int, ActiveFault] = field(factory=dict)
     _next: int = 1
-    _reach: Reach | None = None
+    _reach: Reach = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._reach = Reach(self._node)
 
     async def inject(self, fault: Fault) -> ActiveFault:
         """Let it happen.
@@ -30,7 +33,7 @@ class FaultBook:
             UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
         """
         kind, arguments = check(fault)
-        reach = self._reach = self._reach or Reach(self._node)
+        reach = self._reach
         count = fault.count or kind.usual_count
         at_s = reach.transcript.now()
         active = ActiveFault(self._next, kind, fault, arguments, reach, at_s, count, self._forget)
@@ -65,15 +68,13 @@ class FaultBook:
 
     async def settled(self) -> None:
         """Return when what they have set going is done."""
-        if self._reach is not None:
-            await self._reach.settled()
+        await self._reach.tasks.over()
 
     async def close(self) -> None:
         """End all of them."""
         for active in reversed(self.active()):
             active.end("the node ends")
-        if self._reach is not None:
-            await self._reach.close()
+        await self._reach.tasks.cancel()
 
     def _forget(self, active: ActiveFault) -> None:
         self._active.pop(active.id, None)

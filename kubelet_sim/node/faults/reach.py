@@ -20,6 +20,7 @@ from kubelet_sim.node.ports import Clock, PluginCalls
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.root_directory.root import Root
 from kubelet_sim.transcript import RecordLevel, Transcript
+from kubelet_sim.waiting import Tasks
 
 
 class FaultyNode(Protocol):
@@ -52,7 +53,8 @@ class Reach:
     """The way from faults to their node."""
 
     node: FaultyNode
-    _tasks: set[asyncio.Task[None]] = field(factory=set)
+    tasks: Tasks = field(factory=Tasks)
+    """What faults have set going that outlives them, and ends with the node."""
 
     @property
     def hooks(self) -> Hooks:
@@ -76,22 +78,7 @@ class Reach:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that outlives the fault, and ends with the node; a failure is told."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    async def settled(self) -> None:
-        """Return when all that was spawned is done."""
-        while tasks := [task for task in self._tasks if task is not asyncio.current_task()]:
-            await asyncio.wait(tasks)
-
-    async def close(self) -> None:
-        """End what was spawned."""
-        mine = asyncio.current_task()
-        tasks = [task for task in self._tasks if task is not mine]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self.tasks.run(work).add_done_callback(self._tell_failure)
 
     def links(self, fault: Fault) -> list[Link]:
         """The connections of the running kubelet that are open and that the filters mean, oldest first."""
@@ -149,8 +136,7 @@ class Reach:
         who = fault.resource or fault.socket
         return f"no plugin {f'of {who} ' if who else ''}has an open stream; {there_are(names)}"
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _tell_failure(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (failure := task.exception()) is not None:
             self.transcript.add("fault", "node", f"what a fault wanted failed: {failure}", level=RecordLevel.WARNING)
 

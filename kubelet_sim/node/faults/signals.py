@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -42,15 +43,20 @@ class Listener:
             UsageError: it is none that we may send one to, or it is gone.
         """
         self.check()
+        import psutil  # only where a signal is sent: it takes a while
+
         try:
             descriptor = os.pidfd_open(self.pid)
         except OSError as error:
             raise UsageError(f"process {self.pid} cannot be had: {error.strerror}") from error
         try:
-            # Whoever has this number now has to be the same user's, too. The descriptor stays with that process.
-            if Path(f"/proc/{self.pid}").stat().st_uid != os.geteuid():
+            # Whoever has this number now has to be the same user's, too. The descriptor stays with that process: psutil
+            # has none, and tells processes of one number apart only by the time of their start.
+            if psutil.Process(self.pid).uids().effective != os.geteuid():
                 raise UsageError(f"process {self.pid} belongs to another user and gets no signal")
             signal.pidfd_send_signal(descriptor, number)
+        except psutil.Error as error:
+            raise UsageError(f"process {self.pid} gets no {number.name}: {os.strerror(errno.ESRCH)}") from error
         except OSError as error:
             raise UsageError(f"process {self.pid} gets no {number.name}: {error.strerror}") from error
         finally:

@@ -48,6 +48,7 @@ from kubelet_sim.node.kubelet_process.plugin_connections import Link, socket_pat
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.profiles import HealthNotices
 from kubelet_sim.transcript import RecordLevel, Transcript
+from kubelet_sim.waiting import Tasks
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,7 +122,7 @@ class Driver:
     def __init__(self, manager: DeviceManager, world: World) -> None:
         self._manager = manager
         self._world = world
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks()
         self._walks = 0
         self._turn = asyncio.Lock()
         has_room = manager.context.profile.health_notices is HealthNotices.QUEUE
@@ -134,18 +135,11 @@ class Driver:
 
     def own(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that ends with this kubelet process, and not before because somebody stopped waiting for it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.run(work)
 
     async def close(self) -> None:
         """End everything at once, as the end of a process does: walks, streams, connections. Rules: DM-16"""
-        mine = asyncio.current_task()
-        tasks = [task for task in self._tasks if task is not mine]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
         links = [link for link in self.links.values() if not link.is_closed]
         await asyncio.gather(*(self._close(link) for link in links))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import define
 
@@ -23,7 +24,7 @@ from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.root_directory.checkpoint_store import FileCheckpointStore
 from kubelet_sim.node.root_directory.held_inode import HeldInode
 from kubelet_sim.node.root_directory.layout import RootLayout
-from kubelet_sim.node.services.http_endpoint import HttpAddress, HttpEndpoint
+from kubelet_sim.node.services.http_address import HttpAddress
 from kubelet_sim.node.services.plugin_watcher import PluginWatcher, WatcherSetup
 from kubelet_sim.node.services.pod_resources import PodResourcesApi
 from kubelet_sim.node.services.registry_files import leave_no_registry, make_registry
@@ -33,6 +34,9 @@ from kubelet_sim.transcript import RecordLevel
 from kubelet_sim.wire.messages import decode_container_response
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
+
+if TYPE_CHECKING:  # a node without an HTTP address needs no aiohttp
+    from kubelet_sim.node.services.http_endpoint import HttpEndpoint
 
 
 def plugin_calls(profile: Profile) -> GrpcPluginCalls:

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
+import psutil
+
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.plugin.isolation import supervised_command
 
@@ -31,6 +33,8 @@ AGAIN_S = 0.02
 LONGEST_LINE = 64 * 1024
 FORWARDED = (signal.SIGINT, signal.SIGTERM)
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
+ENDED = frozenset({psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
+"""What a process is that nobody has waited for yet: none any more."""
 
 
 def run_plugin(
@@ -237,7 +241,7 @@ class LineSplitter:
 
 class _Process(NamedTuple):
     parent: int
-    state: str
+    status: str
 
 
 class Family:
@@ -255,7 +259,7 @@ class Family:
         while waiting:
             pid = waiting.pop()
             waiting += _children(table, pid)
-            if table[pid].state not in "ZX":
+            if table[pid].status not in ENDED:
                 found.append(pid)
         return found
 
@@ -272,7 +276,7 @@ class Family:
         """Collect orphans that have ended. The leader's exit code is left to who started it."""
         table = _processes()
         for pid in _children(table, os.getpid()):
-            if pid not in self._others and pid != self._leader and table[pid].state == "Z":
+            if pid not in self._others and pid != self._leader and table[pid].status == psutil.STATUS_ZOMBIE:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
 
@@ -282,15 +286,13 @@ def _children(table: Mapping[int, _Process], parent: int) -> list[int]:
 
 
 def _processes() -> dict[int, _Process]:
-    """All processes we can see, by pid; none where there is no /proc."""
+    """All processes that we can see, by pid."""
     table = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):  # noqa: PTH208 - names are all we need
-            if name.isdecimal():
-                # The name of the program, in parentheses, may hold anything.
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
-                    table[int(name)] = _Process(parent=int(fields[1]), state=fields[0].decode("ascii"))
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            with process.oneshot():
+                table[pid] = _Process(process.ppid(), process.status())
     return table
 
 

@@ -17,10 +17,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
 from attrs import frozen
 
 from kubelet_sim.errors import TransportError, UsageError
-from kubelet_sim.node.plugin.foreground import LineSplitter
+from kubelet_sim.node.plugin.foreground import ENDED, LineSplitter
 from kubelet_sim.node.plugin.isolation import isolated_in_root, supervised_command
 from kubelet_sim.node.root_directory.layout import RootLayout
 
@@ -223,22 +224,12 @@ class PluginProcess:
         """The processes of this instance that run: of its session, or with its mark."""
         if not self._leaders:
             return []
-        return [pid for pid in _pids() if self._is_ours(pid)]
+        return [pid for pid in psutil.pids() if self._is_ours(pid)]
 
     def _is_ours(self, pid: int) -> bool:
-        """A process that nobody has waited for is none any more."""
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()
-            if fields[0] in (b"Z", b"X"):
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            if process.status() in ENDED:
                 return False
-            if int(fields[3]) in self._leaders:
-                return True
-            mark = f"{_MARK}={self._mark}".encode()
-            return mark in Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+            return os.getsid(pid) in self._leaders or process.environ().get(_MARK) == self._mark
         return False
-
-
-def _pids() -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - names are all we need
-    return []

@@ -11,7 +11,8 @@ from http import HTTPStatus
 
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.services.health_checks import Answer, Healthz, always_well, device_plugin, sync_loop
-from kubelet_sim.node.services.http_endpoint import NOT_FOUND, HttpAddress, HttpEndpoint, Request, Response
+from kubelet_sim.node.services.http_address import HttpAddress
+from kubelet_sim.node.services.http_endpoint import NOT_FOUND, HttpEndpoint, Request, Response
 from kubelet_sim.node.services.metrics import exposition, metrics_of
 
 _HEALTHZ = "/healthz"

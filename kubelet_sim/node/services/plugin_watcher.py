@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from attrs import asdict, evolve, frozen
@@ -21,6 +21,7 @@ from kubelet_sim.node.services.registry_files import RegistryFiles, Sightings, m
 from kubelet_sim.node.services.registry_plan import Deregister, Register, RegistryPlan, Step
 from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import Json, RecordLevel, Rpc, Transcript
+from kubelet_sim.waiting import Tasks
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ class PluginWatcher:
         sightings = Sightings(self._appeared, self._vanished, lambda text: self._warn(SUBJECT, text, "DM-146"))
         self._files = RegistryFiles(setup.layout.plugins_registry, sightings)
         self._news = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._operations: dict[asyncio.Task[Any], float] = {}
         """Those under way, with the real time when a manual clock waits for them no longer."""
         self._unsettle: Callable[[], None] | None = None
@@ -89,8 +90,8 @@ class PluginWatcher:
         self._say(SUBJECT, "plugins_registry is watched", "DM-146")
         if isinstance(self._clock, ManualClock):
             self._unsettle = self._clock.also_settle(self._operations_are_over)
-        self._run(self._files.read())
-        self._run(self._reconcile())
+        self._tasks.run(self._files.read())
+        self._tasks.run(self._reconcile())
 
     async def stop(self, *, leave_socket: bool) -> None:
         """End as a process ends: nobody is told. The sockets are the plugins', and stay in any case."""
@@ -98,10 +99,7 @@ class PluginWatcher:
         unsettle, self._unsettle = self._unsettle, None
         if unsettle is not None:
             unsettle()
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
         self._files.close()
 
     def counts(self) -> Mapping[tuple[str, str], int]:
@@ -143,7 +141,7 @@ class PluginWatcher:
                 return
 
     def _begin(self, step: Step) -> None:
-        task = self._run(self._operation(step))
+        task = self._tasks.run(self._operation(step))
         self._hold_time(task)
         task.add_done_callback(lambda done: self._operations.pop(done, None))
 
@@ -253,12 +251,6 @@ class PluginWatcher:
             raise RpcFailed("DeadlineExceeded", "context deadline exceeded") from None
 
     # --- how it runs
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _operations_are_over(self) -> None:
         """Time stands still for as long as answers may come."""

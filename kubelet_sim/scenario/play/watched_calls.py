@@ -18,6 +18,7 @@ from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
 from kubelet_sim.scenario.play.observed_calls import Observed
+from kubelet_sim.waiting import Tasks
 from kubelet_sim.wire import unix_socket
 
 T = TypeVar("T")
@@ -142,7 +143,7 @@ class WatchedCalls:
         )
 
 
-_detached_tasks: set[asyncio.Task[object]] = set()
+_detached_tasks = Tasks()
 
 
 async def _detached(work: Awaitable[T]) -> None:
@@ -151,7 +152,4 @@ async def _detached(work: Awaitable[T]) -> None:
     async def run() -> object:
         return await work
 
-    task = asyncio.get_running_loop().create_task(run())
-    _detached_tasks.add(task)
-    task.add_done_callback(_detached_tasks.discard)
-    await asyncio.shield(task)
+    await asyncio.shield(_detached_tasks.run(run()))

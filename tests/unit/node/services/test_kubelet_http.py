@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 from contextlib import aclosing
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -307,3 +309,10 @@ def test_an_address_that_cannot_be(on_bench: RunOnBench) -> None:
     with pytest.raises(UsageError, match="HOST:PORT"):
         on_bench(nothing, http_address="here")
     on_bench(body, **HTTP)
+
+
+def test_a_node_without_an_http_address_needs_no_aiohttp() -> None:
+    """It takes a moment to be imported, which every start of a node would pay."""
+    code = "import sys, kubelet_sim.node.sync; print(sorted({'aiohttp', 'prometheus_client', 'psutil'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
