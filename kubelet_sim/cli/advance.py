@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from kubelet_sim.cli.helpers.options import common, connected, duration_text, to_seconds
+from kubelet_sim.cli.helpers.options import common, connected, to_seconds
+from kubelet_sim.model.durations import duration_text
 
 
 @click.command()

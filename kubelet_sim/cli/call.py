@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.helpers.options import debug, duration_text, to_seconds
+from kubelet_sim.cli.helpers.options import debug, to_seconds
+from kubelet_sim.model.durations import duration_text
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.calls_by_hand import Method

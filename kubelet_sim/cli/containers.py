@@ -12,8 +12,9 @@ import click
 
 from kubelet_sim.cli.helpers.completions import container_names, container_or_directory, pod_names
 from kubelet_sim.cli.helpers.container_on_node import builder, config_for, own_variables, registry_of
-from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option, split_name, to_seconds
+from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option, to_seconds
 from kubelet_sim.foreign import cut, escape_terminal
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig
@@ -104,7 +105,7 @@ def container_spec(  # noqa: PLR0913 - one for each option
 
     if explain and output in {"cri", "oci"}:
         raise UsageError(f"--explain has no form {output}: leave out one of the two, or take -o json or yaml")
-    namespace, name = split_name(pod, namespace)
+    namespace, name = split_pod_name(pod, namespace)
     with connected(root) as node:
         share = node.container_spec(name, container, namespace)
         manifest = node.pod(name, namespace)

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.helpers.options import debug
-from kubelet_sim.cli.replay import transcript_option
+from kubelet_sim.cli.helpers.options import debug, transcript_option
 
 
 @click.command()

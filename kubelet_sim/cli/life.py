@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.helpers.completions import container_names, pod_names
-from kubelet_sim.cli.helpers.options import (
-    F,
-    common,
-    connected,
-    duration_text,
-    namespace_option,
-    split_name,
-    to_seconds,
-)
+from kubelet_sim.cli.helpers.options import F, common, connected, namespace_option, to_seconds
 from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.model.durations import duration_text
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Comeback
@@ -164,7 +158,7 @@ def exit_(pod: str, container: str | None, code: int, namespace: str, root: Path
     \b
     Example: kubelet-sim exit my-pod --code 1
     """  # noqa: D301
-    namespace, name = split_name(pod, namespace)
+    namespace, name = split_pod_name(pod, namespace)
     with connected(root) as node:
         ended = node.exit_container(name, container, namespace, code=code)
     click.echo(escape_terminal(f"container {ended} of pod {name} ended with exit code {code}"))

@@ -10,8 +10,9 @@ import click
 
 from kubelet_sim.cli.helpers.completions import pod_names
 from kubelet_sim.cli.helpers.group import Finding
-from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, root_path, split_name
+from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, root_path
 from kubelet_sim.errors import RpcFailed
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.pod_resources_client import PodResourcesClient
@@ -73,7 +74,7 @@ def podresources(
         resources = _asked(path, lambda client: client.allocatable())
         document, text = texts.allocatable_document(resources), texts.allocatable_table(resources, wide=is_wide)
     elif name is not None:
-        where, named = split_name(name, namespace)
+        where, named = split_pod_name(name, namespace)
         pod = _asked(path, lambda client: client.get(named, where))
         document, text = texts.pod_document(pod), texts.pods_table([pod], wide=is_wide)
     else:

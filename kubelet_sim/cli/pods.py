@@ -11,18 +11,10 @@ import click
 
 from kubelet_sim.cli.helpers.completions import conditions, object_names
 from kubelet_sim.cli.helpers.given_files import read_text
-from kubelet_sim.cli.helpers.options import (
-    F,
-    common,
-    connected,
-    duration_text,
-    namespace_option,
-    split_kind,
-    split_name,
-    to_seconds,
-    where_text,
-)
+from kubelet_sim.cli.helpers.options import F, common, connected, namespace_option, split_kind, to_seconds, where_text
 from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.model.durations import duration_text
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from kubelet_sim.model.life import Deletion
@@ -129,7 +121,7 @@ def delete(
     from kubelet_sim.errors import UsageError
 
     how = _deletion(**choices)
-    wanted = [split_name(name, namespace) for name in _deletable(kind, names)]
+    wanted = [split_pod_name(name, namespace) for name in _deletable(kind, names)]
     if bool(wanted) + bool(files) + every != 1:
         raise click.UsageError("which pods? Say pod NAME, -f FILE or pod --all")
     wanted += [(pod.namespace, pod.name) for pod in _pods_of(files)]

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
 from kubelet_sim.cli.helpers.options import common, output_option, root_path
-from kubelet_sim.foreign import NO_UTF8, cut, escape_terminal
+from kubelet_sim.foreign import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.node.recording.replay import Difference, Replayed
 
-transcript_option = click.option(
-    "--transcript",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write everything that happens there, one JSON object a line; `trace` and `replay` read it.",
-)
 _SHOWN = 20
 
 
@@ -73,27 +66,14 @@ def replay(  # noqa: PLR0913 - options
         return
     if resource is not None or at_once or directory is not None:
         raise click.UsageError("--resource, --at-once and --dir go with --as-plugin")
+    from kubelet_sim.cli.helpers.transcript_files import opened_transcript
     from kubelet_sim.node.recording import replay as replaying
 
-    with _transcript(file) as lines:
+    with opened_transcript(file) as lines:
         came = replaying.replay(lines)
     click.echo(_as_json(came) if output == "json" else _as_text(came, file))
     if came.differences:
         ctx.exit(EXIT_FINDINGS)
-
-
-@contextmanager
-def _transcript(file: Path) -> Iterator[IO[str]]:
-    """Its lines; what is wrong with them is told with the file's name. Raises `UsageError`."""
-    from kubelet_sim.errors import UsageError
-
-    try:
-        with click.open_file(str(file), encoding="utf-8") as lines:
-            yield lines
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is no transcript: {NO_UTF8}") from error
-    except UsageError as error:
-        raise UsageError(f"{file}: {error}") from error
 
 
 def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) -> None:
@@ -101,13 +81,14 @@ def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) 
     import asyncio
 
     from kubelet_sim.cli.helpers.serving_node import stop_signals
+    from kubelet_sim.cli.helpers.transcript_files import opened_transcript
     from kubelet_sim.errors import UsageError, there_are
     from kubelet_sim.model.ids import ResourceName
     from kubelet_sim.present.record_lines import LineWriter, standard_output
     from kubelet_sim.scenario.plugins.recorded_plugin import RecordedPlugin, recordings
     from kubelet_sim.scenario.plugins.standin import StandIn
 
-    with _transcript(file) as lines:
+    with opened_transcript(file) as lines:
         found = recordings(lines)
     if resource is not None:
         if resource not in found:

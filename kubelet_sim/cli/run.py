@@ -9,8 +9,7 @@ import click
 
 from kubelet_sim.cli.helpers.group import DEBUG
 from kubelet_sim.cli.helpers.kubelet_options import KubeletChoices, chosen, kubelet_options
-from kubelet_sim.cli.helpers.options import common, root_path
-from kubelet_sim.cli.replay import transcript_option
+from kubelet_sim.cli.helpers.options import common, root_path, transcript_option
 from kubelet_sim.foreign import escape_terminal
 
 
@@ -85,10 +84,10 @@ def run(  # noqa: PLR0913 - as many as it has options
 
     from attrs import evolve
 
-    from kubelet_sim.cli.helpers.live_view import LiveView, is_possible
     from kubelet_sim.cli.helpers.serving_node import Extras, serve
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
+    from kubelet_sim.present.live_view import LiveView, is_possible
     from kubelet_sim.present.record_lines import LineWriter, standard_output
     from kubelet_sim.profiles import profile_of
 

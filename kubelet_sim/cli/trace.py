@@ -98,13 +98,15 @@ def trace(
 def _show(
     file: Path | None, root: Path | None, picker: Picker, *, follow: bool, diagram: str | None, output: str
 ) -> None:
-    from kubelet_sim.cli.helpers.trace_source import lines_of_file, lines_of_node
+    from kubelet_sim.cli.helpers.transcript_files import lines_of_file
+    from kubelet_sim.node.recording.reader import Line
 
     with ExitStack() as at_the_end:
         if file is not None:
             lines = lines_of_file(file, follow=follow)
         else:
-            lines = lines_of_node(at_the_end.enter_context(connected(root)).trace(follow=follow))
+            node = at_the_end.enter_context(connected(root))
+            lines = (Line(0, record) for record in node.trace(follow=follow))
         picked = _picked(lines, picker, at_once=follow)
         if diagram is not None:
             if moves := [move for _, move in picked if move is not None]:
@@ -185,11 +187,13 @@ def _as_json(line: Line) -> str:
 
 def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:
     """A file of its own, written as a whole or not at all."""
-    from kubelet_sim.present.trace.page import page_of_file, page_of_node
+    from kubelet_sim.cli.helpers.transcript_files import opened_transcript
+    from kubelet_sim.present.trace.page import page_of_node, page_of_transcript
     from kubelet_sim.scenario.record.recorder import write_atomically
 
     if file is not None:
-        text = page_of_file(file, picker)
+        with opened_transcript(file) as lines:
+            text = page_of_transcript(file.name, lines, picker)
     else:
         with connected(root) as node:
             text = page_of_node(node.trace(follow=False), picker)

@@ -34,3 +34,20 @@ def parse_duration(text: str) -> float:
     if seconds > _LONGEST_S:
         raise ValueError(f"{text!r} is too long")
     return float(seconds)
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds for people, as short as they can be: `90s`, `0.5s`."""
+    return f"{seconds:g}s" if seconds < 10**5 else f"{seconds:.0f}s"
+
+
+def age_text(seconds: float) -> str:
+    """An age as kubectl writes it, in one or two units: `7s`, `2m5s`, `3h12m`, `9d`."""
+    whole = max(0, int(seconds))
+    if whole < 120:  # noqa: PLR2004 - two minutes, and so on: two units only where the second one says something
+        return f"{whole}s"
+    for unit, size, below, smaller in (("m", 60, 600, "s"), ("m", 60, 10_800, ""), ("h", 3600, 28_800, "m")):
+        if whole < below:
+            rest = whole % size // (60 if smaller == "m" else 1)
+            return f"{whole // size}{unit}" + (f"{rest}{smaller}" if smaller and rest else "")
+    return f"{whole // 3600}h" if whole < 48 * 3600 else f"{whole // 86_400}d"

@@ -16,3 +16,9 @@ NumaNode = NewType("NumaNode", int)
 
 NO_NUMA_NODE = NumaNode(-1)
 """Where a device without topology is recorded. Rules: DM-100"""
+
+
+def split_pod_name(name: str, namespace: str = "default") -> tuple[str, str]:
+    """Namespace and name of a pod that is named as `NAME` or `NAMESPACE/NAME`."""
+    before, slash, after = name.partition("/")
+    return (before, after) if slash else (namespace, name)

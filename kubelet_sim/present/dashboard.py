@@ -15,12 +15,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from kubelet_sim.cli.get import grace_text
-from kubelet_sim.cli.helpers.options import age_text
 from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.model.durations import age_text
 from kubelet_sim.model.views import DeviceView, EventView, NodeSnapshot, PodView, ResourceView
 from kubelet_sim.present.pod_columns import status_text
 from kubelet_sim.present.rendering import COLOURS
+from kubelet_sim.present.view_tables import grace_text
 
 _CHANGES_KEPT = 50
 _CHANGES_OF_ONE_LOOK = 5

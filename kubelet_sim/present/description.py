@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubelet_sim.cli.get import document as view_document
-from kubelet_sim.cli.helpers.options import split_name
 from kubelet_sim.errors import UsageError, there_are
+from kubelet_sim.model.ids import split_pod_name
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import NodeSnapshot, PluginView, PodView, ResourceView
 from kubelet_sim.present.pod_columns import status_text
 from kubelet_sim.present.rendering import record_document, spec_document
+from kubelet_sim.present.view_tables import document as view_document
 
 if TYPE_CHECKING:
     from kubelet_sim.transcript import Record
@@ -24,7 +24,7 @@ _ASKED = ("effect", "answer")
 
 def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, Any]:
     """A pod. Raises `UsageError` if there is none of that name."""
-    namespace, name = split_name(name, namespace)
+    namespace, name = split_pod_name(name, namespace)
     manifest = node.pod(name, namespace)
     snapshot = node.status()
     key = f"{namespace}/{name}"

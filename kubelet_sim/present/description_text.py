@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubelet_sim.cli.get import health_text
-from kubelet_sim.cli.helpers.options import age_text
 from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.model.durations import age_text
 from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.view_tables import health_text
 
 _MOST_DEVICES = 50
 _MOST_RECORDS = 200

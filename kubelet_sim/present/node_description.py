@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from kubelet_sim.cli.helpers.options import age_text
 from kubelet_sim.foreign import escape_terminal
+from kubelet_sim.model.durations import age_text
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.quantity import Quantity, amount_text
 from kubelet_sim.present.rendering import node_document, table_text

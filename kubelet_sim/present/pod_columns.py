@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubelet_sim.cli.helpers.options import age_text
+from kubelet_sim.model.durations import age_text
 
 if TYPE_CHECKING:
     from kubelet_sim.model.views import ContainerView, PodView

@@ -10,8 +10,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
@@ -141,9 +139,3 @@ def spec_text(spec: ContainerSpec) -> str:
 
 def _mapped(host_path: str, container_path: str, mode: str) -> str:
     return f"{host_path} -> {container_path} ({mode or 'no permissions'})"
-
-
-def echo_lines(text: str) -> None:
-    """Write lines that are fit for a terminal; nothing for none."""
-    if text:
-        click.echo(text)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kubelet_sim.cli.get import COLUMNS, document, list_table, select
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.device import Device
@@ -25,6 +24,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.present.record_lines import record_line
 from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text
+from kubelet_sim.present.view_tables import COLUMNS, document, list_table, select
 from kubelet_sim.transcript import Record
 from tests.hostile.cases import CASES, MIB, NASTY, answers, nasty_answer, one_list
 from tests.hostile.peers import Ground, hostile_ground, pod

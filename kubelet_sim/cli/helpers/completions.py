@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.helpers.options import ROOT_VARIABLE, root_path, split_name
+from kubelet_sim.cli.helpers.options import ROOT_VARIABLE, root_path
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -47,7 +48,7 @@ def container_names(ctx: click.Context, _parameter: click.Parameter, incomplete:
     snapshot, pod = _snapshot(ctx), ctx.params.get("pod")
     if snapshot is None or not isinstance(pod, str):
         return []
-    wanted = split_name(pod, ctx.params.get("namespace") or "default")
+    wanted = split_pod_name(pod, ctx.params.get("namespace") or "default")
     found = (view.containers for view in snapshot.pods if (view.namespace, view.name) == wanted)
     return _fitting([each.name for containers in found for each in containers], incomplete)
 

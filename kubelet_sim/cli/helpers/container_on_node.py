@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubelet_sim.cli.helpers.options import connected, split_name
+from kubelet_sim.cli.helpers.options import connected
+from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
     from kubelet_sim.container import ContainerConfig, Registry
@@ -36,7 +37,7 @@ def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str
 
 def config_for(pod: str, container: str | None, namespace: str, root: Path | None) -> Build:
     """What builds the container of a running node, the only one if none is named, for a kubelet root that may be given."""
-    namespace, name = split_name(pod, namespace)
+    namespace, name = split_pod_name(pod, namespace)
     with connected(root) as node:
         share = node.container_spec(name, container, namespace)
         return builder(node, node.pod(name, namespace), container, share)

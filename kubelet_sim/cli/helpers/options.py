@@ -57,6 +57,14 @@ def namespace_option(command: F) -> F:
     )(command)
 
 
+transcript_option = click.option(
+    "--transcript",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write everything that happens there, one JSON object a line; `trace` and `replay` read it.",
+)
+
+
 def split_kind(kinds: Sequence[str], aliases: Mapping[str, str], word: str) -> tuple[str, str]:
     """The kind that is meant, and the name of `KIND/NAME`, empty without one. Raises `click.BadParameter`."""
     before, slash, name = word.partition("/")
@@ -84,29 +92,6 @@ def to_seconds(_ctx: click.Context, _parameter: click.Parameter, value: str | No
         return None if value is None else parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
-
-
-def duration_text(seconds: float) -> str:
-    """Seconds for people, as short as they can be: `90s`, `0.5s`."""
-    return f"{seconds:g}s" if seconds < 10**5 else f"{seconds:.0f}s"
-
-
-def age_text(seconds: float) -> str:
-    """An age as kubectl writes it, in one or two units: `7s`, `2m5s`, `3h12m`, `9d`."""
-    whole = max(0, int(seconds))
-    if whole < 120:  # noqa: PLR2004 - two minutes, and so on: two units only where the second one says something
-        return f"{whole}s"
-    for unit, size, below, smaller in (("m", 60, 600, "s"), ("m", 60, 10_800, ""), ("h", 3600, 28_800, "m")):
-        if whole < below:
-            rest = whole % size // (60 if smaller == "m" else 1)
-            return f"{whole // size}{unit}" + (f"{rest}{smaller}" if smaller and rest else "")
-    return f"{whole // 3600}h" if whole < 48 * 3600 else f"{whole // 86_400}d"
-
-
-def split_name(name: str, namespace: str = "default") -> tuple[str, str]:
-    """Namespace and name of a pod that is named as `NAME` or `NAMESPACE/NAME`."""
-    before, slash, after = name.partition("/")
-    return (before, after) if slash else (namespace, name)
 
 
 def root_path(root: Path | None) -> Path:

@@ -15,7 +15,6 @@ from pathlib import Path
 from attrs import frozen
 
 from kubelet_sim import __version__
-from kubelet_sim.cli.helpers.live_view import LiveView
 from kubelet_sim.errors import UsageError
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.node.config import NodeConfig
@@ -24,6 +23,7 @@ from kubelet_sim.node.pods.static_pods import static_pods
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.node.root_directory.layout import RootLayout
+from kubelet_sim.present.live_view import LiveView
 from kubelet_sim.present.record_lines import record_line
 from kubelet_sim.transcript import Record
 

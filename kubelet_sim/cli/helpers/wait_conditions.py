@@ -7,8 +7,8 @@ from typing import Protocol
 
 from attrs import frozen
 
-from kubelet_sim.cli.helpers.options import split_name
 from kubelet_sim.errors import UsageError, there_are
+from kubelet_sim.model.ids import split_pod_name
 from kubelet_sim.model.views import NodeSnapshot, PodView
 
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -95,7 +95,7 @@ def parse_condition(text: str) -> Condition:
         if not (value.isascii() and value.isdecimal() and len(value) < 10):  # noqa: PLR2004 - far beyond any node
             raise UsageError(f"{text!r}: {value!r} is no number of devices")
         return HealthyDevices(name, int(value))
-    namespace, name = split_name(name)
+    namespace, name = split_pod_name(name)
     if value.lower() == _DELETED:
         return PodDeleted(namespace, name)
     for phase in PHASES:

@@ -8,16 +8,13 @@ from __future__ import annotations
 import importlib.resources
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
 from kubelet_sim import __version__
-from kubelet_sim.cli.helpers.trace_source import lines_of_file, lines_of_node
 from kubelet_sim.core.state import State
-from kubelet_sim.errors import UsageError
-from kubelet_sim.node.recording.reader import Line
+from kubelet_sim.node.recording.reader import Line, read_header, read_lines
 from kubelet_sim.node.recording.replay import replay
 from kubelet_sim.node.recording.tables import Tables
 from kubelet_sim.present.trace.criteria import Picker
@@ -29,34 +26,32 @@ _LONGEST_VALUE = 20_000
 _PLACE = "__DATA__"
 
 
-def page_of_file(path: Path, picker: Picker) -> str:
-    """The page of a transcript file, with the device manager's tables at each record. Raises `UsageError`."""
+def page_of_transcript(name: str, text: Iterable[str], picker: Picker) -> str:
+    """The page of a transcript file's lines, with the device manager's tables at each record. Raises `UsageError`."""
     made = _Page(picker)
-    lines = list(lines_of_file(path))
-    for line in lines:
+    lines = list(text)
+    whole = iter(lines)
+    read_header(whole)
+    for line in read_lines(whole):
         picker.learn(line.record)
-    try:
-        with path.open(encoding="utf-8") as text:
-            replayed = replay(text, made.take)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
+    replayed = replay(lines, made.take)
     if replayed.differences:
         count = len(replayed.differences)
         first = replayed.differences[0].line
         made.notes.append(
             f"This version decides differently in {count} places, first in line {first}: tables may differ."
         )
-    return made.text(path.name)
+    return made.text(name)
 
 
 def page_of_node(records: Iterable[Record], picker: Picker) -> str:
     """The page of a running node, without tables: the values behind records are in files only."""
     made = _Page(picker)
-    lines = list(lines_of_node(records))
-    for line in lines:
-        picker.learn(line.record)
-    for line in lines:
-        made.take(line, None)
+    kept = list(records)
+    for record in kept:
+        picker.learn(record)
+    for record in kept:
+        made.take(Line(0, record), None)
     made.notes.append("Of a running node: a transcript file has requests, answers and tables, too.")
     return made.text("a running node")
 

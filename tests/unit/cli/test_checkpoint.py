@@ -19,7 +19,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.model.response import ContainerResponse, DeviceNode, Mount
 from kubelet_sim.node.root_directory import checkpoint_file
 from kubelet_sim.wire.messages import encode_container_response
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 WRITTEN = json.loads((VECTORS / "checkpoint.json").read_text(encoding="utf-8"))

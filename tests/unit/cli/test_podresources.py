@@ -28,7 +28,7 @@ from kubelet_sim.present.pod_resources_text import (
     size_text,
 )
 from kubelet_sim.present.rendering import machine_text
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN
 
 GPU, NIC = ResourceName("example.com/gpu"), ResourceName("example.com/nic")
 

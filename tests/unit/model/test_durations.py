@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_sim.model.durations import parse_duration
+from kubelet_sim.model.durations import duration_text, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,9 @@ def test_a_duration_without_end_is_refused() -> None:
     """A number that no clock could hold is an error of the command line, not an overflow later."""
     with pytest.raises(ValueError, match="too long"):
         parse_duration("9" * 400 + "h")
+
+
+@pytest.mark.parametrize("seconds, text", [(90.0, "90s"), (0.5, "0.5s"), (30.0, "30s"), (1_000_000.0, "1000000s")])
+def test_seconds_are_shown_short(seconds: float, text: str) -> None:
+    """Without needless zeros, and without exponents."""
+    assert duration_text(seconds) == text

@@ -9,8 +9,8 @@ from kubelet_sim.model.response import ContainerSpec, Dropped, Provenance
 from kubelet_sim.node.oci.oci_runtime import Outcome
 from kubelet_sim.present.container_text import explanation_document, explanation_text, seen_document, seen_text
 from kubelet_sim.present.rendering import machine_text
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN
 from tests.unit.container.parts import HOST, pod
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN
 
 SHARE = ContainerSpec(
     (("A", NASTY),),

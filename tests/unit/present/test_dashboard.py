@@ -9,7 +9,7 @@ from rich.console import Console
 
 from kubelet_sim.model.views import EventView
 from kubelet_sim.present.dashboard import DeviceChange, DeviceChanges, Look, picture
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
 ILL = DeviceChange(1.0, "example.com/gpu", 1, "unhealthy", (NASTY,))
 EVENTS = (EventView("Warning", "Failed", "pod/default/c", NASTY, 2.5, 0.0, 3),)

@@ -13,7 +13,7 @@ from kubelet_sim.present.description import plugin_document, pod_document, resou
 from kubelet_sim.present.description_text import plugin_text, pod_text, resource_text
 from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.control_client import ControlClient
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
 GPU = "example.com/gpu"
 RECORDS = (

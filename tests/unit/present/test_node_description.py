@@ -8,7 +8,7 @@ from attrs import evolve
 
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.present.node_description import described_node, node_text
-from tests.unit.cli.snapshots import SNAPSHOT
+from tests.unit.present.snapshots import SNAPSHOT
 
 EVENTS = (
     EventView("Normal", "Starting", "node/kubelet-sim", "Starting kubelet.", 2.5, 0.0, 2),

@@ -9,7 +9,7 @@ import yaml
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
 from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text, table_text
 from kubelet_sim.transcript import Record, RecordLevel
-from tests.unit.cli.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
+from tests.unit.present.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
 
 SPEC = ContainerSpec(
     envs=(("IDS", NASTY), ("N", "2")),

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from kubelet_sim.cli.helpers import completions as completing
 from kubelet_sim.model.views import PodView
-from tests.unit.cli.snapshots import SNAPSHOT
+from tests.unit.present.snapshots import SNAPSHOT
 
 
 def context(**params: Any) -> click.Context:

@@ -5,7 +5,7 @@ from attrs import evolve
 
 from kubelet_sim.cli.helpers.wait_conditions import HealthyDevices, PodDeleted, PodPhase, parse_condition
 from kubelet_sim.errors import UsageError
-from tests.unit.cli.snapshots import SNAPSHOT
+from tests.unit.present.snapshots import SNAPSHOT
 
 
 @pytest.mark.parametrize(

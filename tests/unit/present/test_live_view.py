@@ -7,11 +7,11 @@ from typing import cast
 
 from attrs import evolve
 
-from kubelet_sim.cli.helpers.live_view import LiveView
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.node import Node
-from tests.unit.cli.snapshots import SNAPSHOT
+from kubelet_sim.present.live_view import LiveView
+from tests.unit.present.snapshots import SNAPSHOT
 
 PATIENCE_S = 10.0
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
