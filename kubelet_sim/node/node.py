@@ -20,7 +20,6 @@ from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import NODE_NAME, WARNING, Events
-from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.faults import ActiveFault, FaultBook
@@ -31,6 +30,7 @@ from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.node_pods import NodePods
 from kubelet_sim.node.pods.main_loop import MainLoop
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
+from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.root_directory.root import Root
 from kubelet_sim.node.surroundings import Surroundings, Timers
@@ -74,7 +74,7 @@ class Node(NodePods):
         self._root: Root | None = None
         self._control: ControlServer | None = None
         self._runtime = SimulatedRuntime()
-        self._statuses = PodStatuses(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - stretches periods, keeps no secrets
+        self._statuses = StatusManager(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - stretches periods, keeps no secrets
         self._timers = Timers(self.clock)
         around = self._surroundings()
         self._main_loop = MainLoop(around)

@@ -12,8 +12,6 @@ from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.node.api_objects.events import Events
-from kubelet_sim.node.api_objects.pod_objects import pod_object
-from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting
@@ -21,7 +19,9 @@ from kubelet_sim.node.kubelet_process.kubelet_lifecycle import KubeletProcesses
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.container_status import TERMINAL
 from kubelet_sim.node.pods.main_loop import MainLoop
+from kubelet_sim.node.pods.pod_status import pod_object
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
+from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
 from kubelet_sim.node.waited_for import InVain
@@ -37,7 +37,7 @@ class NodeViews:
     _events: Events
     _started_at_s: float
     _runtime: SimulatedRuntime
-    _statuses: PodStatuses
+    _statuses: StatusManager
     _main_loop: MainLoop
     _booting: Booting
     _processes: KubeletProcesses
@@ -88,7 +88,7 @@ class NodeViews:
         return self._events.views()
 
     def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        """A pod with its status, as the API would show it: see `kubelet_sim.node.api_objects.pod_objects`.
+        """A pod with its status, as the API would show it: see `kubelet_sim.node.pods.pod_status`.
 
         Raises:
             UsageError: there is no such pod.

@@ -20,9 +20,9 @@ from kubelet_sim.model.views import (
     PodView,
     ResourceView,
 )
-from kubelet_sim.node.api_objects.pod_table import KnownPod, PodTable
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.pods.container_status import ContainerStatus
+from kubelet_sim.node.pods.pod_table import KnownPod, PodTable
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 
 

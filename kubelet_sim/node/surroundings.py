@@ -7,10 +7,10 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from kubelet_sim.node.api_objects.events import Events
-from kubelet_sim.node.api_objects.pod_statuses import PodStatuses
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
+from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.waiting import Tasks
@@ -51,6 +51,6 @@ class Surroundings:
     kubelet_or_none: Callable[[], Kubelet | None]
     now: Callable[[], float]
     """Seconds since the node started."""
-    statuses: PodStatuses
+    statuses: StatusManager
     """What the API server was told of the devices of pods."""
     timers: Timers = field(eq=False)

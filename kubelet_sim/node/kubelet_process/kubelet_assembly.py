@@ -15,10 +15,10 @@ from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.api_objects.pod_table import PodTable
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.kubelet_process.driver import World
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, Part, Seams, Setup
+from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, RegistryCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.root_directory.checkpoint_store import FileCheckpointStore

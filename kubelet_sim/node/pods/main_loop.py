@@ -21,12 +21,12 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.life import GRACEFUL, Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import WARNING
-from kubelet_sim.node.api_objects.pod_table import KnownPod, PodTable
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.pods import scripted_containers as scripted
 from kubelet_sim.node.pods.back_off import BackOff
 from kubelet_sim.node.pods.main_loop_turn import Turn
 from kubelet_sim.node.pods.pod_changes import sorted_out
+from kubelet_sim.node.pods.pod_table import KnownPod, PodTable
 from kubelet_sim.node.pods.pod_worker import PodWorker, container_ends
 from kubelet_sim.node.pods.simulated_runtime import KILLED, ContainerState
 from kubelet_sim.node.surroundings import Surroundings

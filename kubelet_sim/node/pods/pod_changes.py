@@ -13,7 +13,7 @@ from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
-from kubelet_sim.node.api_objects.pod_table import KnownPod, PodTable
+from kubelet_sim.node.pods.pod_table import KnownPod, PodTable
 from kubelet_sim.profiles import Profile
 
 _SIZES = ("cpu", "memory")

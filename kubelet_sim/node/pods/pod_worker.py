@@ -13,13 +13,13 @@ from kubelet_sim.errors import PreparationFailed
 from kubelet_sim.model.ids import ContainerName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.node.api_objects.events import NORMAL, WARNING
-from kubelet_sim.node.api_objects.pod_table import KnownPod
 from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods import scripted_containers as scripted
 from kubelet_sim.node.pods.back_off import BackOff
 from kubelet_sim.node.pods.container_status import WaitingReason, phase_of
 from kubelet_sim.node.pods.pod_actions import actions_for
+from kubelet_sim.node.pods.pod_table import KnownPod
 from kubelet_sim.node.pods.simulated_runtime import KILLED, ContainerState, RuntimeContainer
 from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.transcript import RecordLevel

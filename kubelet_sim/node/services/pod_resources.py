@@ -10,9 +10,9 @@ from kubelet_sim.core.kubelet.pod_resources import ResourcesView
 from kubelet_sim.core.ports import Order
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
-from kubelet_sim.node.api_objects.pod_table import PodTable
 from kubelet_sim.node.hooks import HookedOrder, Hooks
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.transcript import Json, RecordLevel, Rpc
 from kubelet_sim.wire.pod_resources_server import PodResourcesServer

@@ -7,8 +7,8 @@ import pytest
 from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.applied import AppliedPod
-from kubelet_sim.node.api_objects.pod_table import PodTable
 from kubelet_sim.node.pods.pod_changes import sorted_out
+from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.profiles import V1_36, profile_of
 
 

@@ -11,9 +11,9 @@ from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse
-from kubelet_sim.node.api_objects.pod_statuses import refusal
 from kubelet_sim.node.clock import settle
 from kubelet_sim.node.kubelet_process.health_notices import ROOM
+from kubelet_sim.node.pods.status_manager import refusal
 from kubelet_sim.profiles import V1_36, HealthNotices
 from kubelet_sim.testing.fake_calls import FakePeer
 from kubelet_sim.transcript import RecordLevel

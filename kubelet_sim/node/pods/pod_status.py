@@ -10,11 +10,11 @@ from typing import Any
 
 from kubelet_sim.model.ids import DeviceID, ResourceName
 from kubelet_sim.model.pod import ContainerKind, Pod
-from kubelet_sim.node.api_objects.pod_statuses import PodHealth
-from kubelet_sim.node.api_objects.pod_table import KnownPod
 from kubelet_sim.node.pods.container_status import EXITED, RUNNING, ContainerStatus
+from kubelet_sim.node.pods.pod_table import KnownPod
 from kubelet_sim.node.pods.scripted_containers import image_of
 from kubelet_sim.node.pods.simulated_runtime import RuntimeContainer, SimulatedRuntime
+from kubelet_sim.node.pods.status_manager import PodHealth
 
 
 def pod_object(known: KnownPod, runtime: SimulatedRuntime, health: PodHealth) -> dict[str, Any]:

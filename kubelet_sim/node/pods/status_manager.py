@@ -29,7 +29,7 @@ PodHealth = Mapping[ContainerName, ContainerHealth]
 
 
 @define
-class PodStatuses:
+class StatusManager:
     """What the API server was told of the devices of each pod. It outlives kubelet processes."""
 
     _profile: Profile
