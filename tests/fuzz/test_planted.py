@@ -1,4 +1,7 @@
-"""Faults planted in a plugin, and a search that has to find them. All of them with KUBELET_SIM_FUZZ=1, else the quickest two."""
+"""Faults planted in a plugin, and a search that has to find them.
+
+All of them with KUBELET_SIM_FUZZ=1, else the quickest two: one in the usual run, one more with `-m whole`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from kubelet_sim.errors import TransportError
 from kubelet_sim.fuzz import FuzzConfig, search
 from kubelet_sim.fuzz.story_file import story_text
 from plugins_examples.faulty.faults import living
+from tests.patience import PATIENCE_S
 
-QUICK = ("ids-of-a-process", "relative-path-for-two")
+QUICK = ("relative-path-for-two", pytest.param("ids-of-a-process", marks=pytest.mark.whole))
 FAULTS = (
     "misses-restarts",
     "misses-lost-stream",
@@ -33,7 +37,7 @@ LIMIT_S = 120.0
 MOST_STEPS = 8
 KEEPS_AWAY = ("misses-restarts", "misses-lost-stream", "dies-of-empty-request", "drops-what-is-allocated")
 """Those in which the plugin does not come back, so that every run that shows it takes as long as the patience."""
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 def command(*more: str) -> tuple[str, ...]:
@@ -61,7 +65,7 @@ def played(text: str, folder: Path) -> tuple[int, str]:
     file = folder / "story.yaml"
     file.write_text(text, "utf-8")
     command = [sys.executable, "-m", "kubelet_sim", "scenario", "check", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -104,7 +108,7 @@ def test_what_was_found_is_written_at_an_interruption(tmp_path: Path) -> None:
         assert said[1].startswith("found after ")
         assert said[2].startswith("making it short: 120 s at most")
         process.send_signal(signal.SIGTERM)
-        told, rest = process.communicate(timeout=60)
+        told, rest = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, rest) == (1, ""), told
     assert "interrupted while it was made short" in told
     assert (came := played(story.read_text("utf-8"), tmp_path))[0] == 1, came

@@ -1,4 +1,4 @@
-"""All attacks at once, for as long as one likes: `KUBELET_SIM_SOAK_S=600 pytest tests/hostile/test_soak.py -s`."""
+"""All attacks at once, for as long as one likes: `KUBELET_SIM_SOAK_S=600 pytest -m whole tests/hostile/test_soak.py -s`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from attrs import asdict, define, field, frozen
 from kubelet_sim.model.admission import Admitted
 from tests.hostile.cases import CASES
 from tests.hostile.peers import GOOD, Ground, good_plugin, hostile_ground, pod
+from tests.patience import PATIENCE_S
 
 SOAK_S = float(os.environ.get("KUBELET_SIM_SOAK_S", "5"))
 SAMPLES = 20
 """How often is measured; the first half is warm-up."""
-PATIENCE_S = 120.0
 WARM_S = 300.0
 """The transcript is full after a good part of this; a shorter soak shows gross leaks only."""
 
@@ -102,6 +102,7 @@ def growth(samples: list[Sample], of: str) -> float:
     return median(samples[-quarter:]) - median(samples[-2 * quarter : -quarter])
 
 
+@pytest.mark.whole
 @pytest.mark.timeout(SOAK_S + 4 * PATIENCE_S)
 def test_all_at_once_and_nothing_runs_away(short_root: Path) -> None:
     """The good plugin is served all the while; descriptors and threads stay what they are, memory grows slowly at most.

@@ -30,6 +30,7 @@ MADE_UP = ("spec-host-path-exists", "spec-device-is-device")
 """What looks at the host's device nodes: those of a machine that we made up are plain files, and nobody else's."""
 WHY_NOT = namespaces_available()
 pytestmark = [
+    pytest.mark.whole,
     pytest.mark.timeout(BUILD_LIMIT_S),
     pytest.mark.skipif(WHY_NOT is not None, reason=f"no mount namespace on this machine: {WHY_NOT}"),
 ]

@@ -24,7 +24,7 @@ from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import BUILD_LIMIT_S, PATIENCE_S, listed, lost, pod, resource, running, sockets, until
 from tests.unit.container.parts import NULL, FakeHost, check_oci
 
-pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(BUILD_LIMIT_S)]
 
 RESOURCE = "mock.org/mock"
 SOCKET = "mock.sock"

@@ -20,7 +20,7 @@ from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER, sockets
 
-pytestmark = pytest.mark.timeout(960)
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(960)]
 
 RESOURCE = "example.com/resource"
 PATIENCE_S = 30.0

@@ -18,7 +18,7 @@ from kubelet_sim.model.response import ContainerSpec, DeviceNode
 from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import BUILD_LIMIT_S, PATIENCE_S, listed, lost, pod, resource, running, sockets
 
-pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(BUILD_LIMIT_S)]
 
 RESOURCE = "example.com/widget"
 WIDGETS = ("widget-0", "widget-1")

@@ -58,7 +58,7 @@ class Tale:
         match kind, rest:
             case "begun", [number]:
                 self.begun.append(number)
-            case "durable", [number]:
+            case "durable", [number] if number in self.begun:  # else a later write is told of first, and counts
                 self.begun = self.begun[self.begun.index(number) + 1 :]
                 self.on_disk = number
             case "restored", [ids, shared]:

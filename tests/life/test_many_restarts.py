@@ -1,4 +1,4 @@
-"""Plugins that nobody wrote for us, and our own, through fifty restarts, reboots and crashes in a row.
+"""Plugins that nobody wrote for us, and our own, through fifty restarts, reboots and crashes in a row; ten in the usual run.
 
 What happens is decided by a seed, which a failure names. Run it again with `KUBELET_SIM_LIFE_SEED=SEED`.
 """
@@ -20,11 +20,11 @@ from tests.interop.rdma import RDMA_NODES, RDMA_SHARES, RdmaMachine
 from tests.life.books import Answer
 from tests.life.interruptions import KINDS, NO_DIRECTORY, Interruptions
 from tests.life.watched import WatchedPlugin
+from tests.patience import PATIENCE_S
 
 SEED = int(os.environ.get("KUBELET_SIM_LIFE_SEED", "5"))
-TIMES = 50
-PATIENCE_S = 40.0
-"""Longer than any plugin here takes to come back."""
+MANY_TIMES = 50
+HOW_OFTEN = pytest.mark.parametrize("times", [10, pytest.param(MANY_TIMES, marks=pytest.mark.whole)])
 
 
 @pytest.fixture
@@ -34,12 +34,19 @@ def node(make_kubelet: Callable[..., SyncNode]) -> SyncNode:
 
 
 def survive(
-    node: SyncNode, devices: Mapping[str, int], answer: Answer, *, waits: float, further: tuple[str, ...] = ()
+    node: SyncNode,
+    times: int,
+    devices: Mapping[str, int],
+    answer: Answer,
+    *,
+    waits: float,
+    further: tuple[str, ...] = (),
 ) -> None:
-    """Fifty interruptions, with the books looked at after each.
+    """So many interruptions, with the books looked at after each.
 
     Args:
         node: where all plugins are listed already.
+        times: how many interruptions.
         devices: how many each resource has.
         answer: what the plugins answer.
         waits: how often, from 0 to 1, the next interruption waits for all plugins to be back.
@@ -49,7 +56,7 @@ def survive(
     it = Interruptions(node, random, devices, answer, (*KINDS, *further))
     try:
         it.everything_is_back(PATIENCE_S)
-        for _ in range(TIMES):
+        for _ in range(times):
             it.pods_come_and_go()
             it.interrupt()
             if random.random() < waits:
@@ -62,8 +69,8 @@ def survive(
         raise
 
 
-@pytest.mark.timeout(300)
-def test_the_example_plugins(node: SyncNode) -> None:
+@HOW_OFTEN
+def test_the_example_plugins(node: SyncNode, times: int) -> None:
     """Each comes back every time, and pods that live hold what its Allocate answered.
 
     Rules: DM-16, DM-17, DM-108, DM-111, DM-112
@@ -83,25 +90,31 @@ def test_the_example_plugins(node: SyncNode) -> None:
             return example.grants({resource: ids})
 
         survive(
-            node, {name: len(ids) for name, (_, ids) in by_resource.items()}, answer, waits=0.5, further=(NO_DIRECTORY,)
+            node,
+            times,
+            {name: len(ids) for name, (_, ids) in by_resource.items()},
+            answer,
+            waits=0.5,
+            further=(NO_DIRECTORY,),
         )
         assert set(fleet.terminate().values()) == {0}
     finally:
         fleet.kill()
 
 
-@pytest.mark.timeout(120)
-def test_a_plugin_that_the_watcher_finds(node: SyncNode) -> None:
+@HOW_OFTEN
+def test_a_plugin_that_the_watcher_finds(node: SyncNode, times: int) -> None:
     """Every new kubelet finds its socket again, without the plugin doing anything. Rules: DM-111, DM-146"""
     resource = "example.com/watched"
     plugin = node.run(WatchedPlugin.started(node, resource, ("w1", "w2", "w3")))
     try:
         answer: Answer = lambda _, ids: ContainerSpec(envs=(("IDS", ",".join(ids)),))  # noqa: E731 - it needs a type
-        survive(node, {resource: 3}, answer, waits=0.5, further=(NO_DIRECTORY,))
+        survive(node, times, {resource: 3}, answer, waits=0.5, further=(NO_DIRECTORY,))
     finally:
         node.run(plugin.stop())
 
 
+@pytest.mark.whole
 @pytest.mark.timeout(960)
 def test_the_plugins_in_go(
     node: SyncNode,
@@ -135,5 +148,5 @@ def test_the_plugins_in_go(
             return ContainerSpec(devices=tuple(DeviceNode(path, path, "rwm") for path in RDMA_NODES))
         return ContainerSpec(mounts=tuple(Mount(f"/tmp/{each}", f"/tmp/{each}", read_only=False) for each in ids))
 
-    survive(node, {"example.com/resource": 2, "rdma/hca": RDMA_SHARES}, answer, waits=0.1)
+    survive(node, MANY_TIMES, {"example.com/resource": 2, "rdma/hca": RDMA_SHARES}, answer, waits=0.1)
     assert [plugin.poll() for plugin in plugins] == [None, None]
