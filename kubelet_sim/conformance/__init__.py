@@ -6,7 +6,7 @@
     assert not report.bad
 
 `SuiteConfig` is the one object that the command line, the fixtures and the library share; `checks` holds the checks, one
-module a group; `bench` is what a check gets.
+module a group; `check_context` is what a check gets.
 """
 
 from __future__ import annotations

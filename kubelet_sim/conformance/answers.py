@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Level
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.errors import RpcFailed
@@ -65,99 +65,97 @@ async def outcome(call: Awaitable[T]) -> T | RpcFailed:
         return failure
 
 
-async def has_fallen(bench: Bench, came: object) -> bool:
+async def has_fallen(ctx: CheckContext, came: object) -> bool:
     """Whether the plugin ended over a call with that outcome."""
-    if isinstance(came, RpcFailed) and came.code in _LOST_CODES and not bench.plugin.has_ended:
-        paths = {each.socket_path for each in bench.seen.registrations if each.resource in bench.resources}
+    if isinstance(came, RpcFailed) and came.code in _LOST_CODES and not ctx.plugin.has_ended:
+        paths = {each.socket_path for each in ctx.seen.registrations if each.resource in ctx.resources}
         serves = any(map(unix_socket.accepts, paths))
-        await bench.plugin.ended(STILL_SERVES_S if serves else ENDS_WITHIN_S)
-    return bench.plugin.has_ended
+        await ctx.plugin.ended(STILL_SERVES_S if serves else ENDS_WITHIN_S)
+    return ctx.plugin.has_ended
 
 
 # --- whom to ask
 
 
-def with_devices(bench: Bench, at_least: int = 1) -> list[tuple[str, tuple[str, ...]]]:
+def with_devices(ctx: CheckContext, at_least: int = 1) -> list[tuple[str, tuple[str, ...]]]:
     """Resources and their healthy ids, in any order, those that have as many as needed; the check is skipped if none has."""
-    found = [(str(each), shuffled(bench, bench.healthy_ids(each))) for each in bench.resources]
+    found = [(str(each), shuffled(ctx, ctx.healthy_ids(each))) for each in ctx.resources]
     enough = [(resource, ids) for resource, ids in found if len(ids) >= at_least]
     if not enough:
-        bench.skip(f"needs a resource with {at_least} healthy device{'s' if at_least > 1 else ''}")
+        ctx.skip(f"needs a resource with {at_least} healthy device{'s' if at_least > 1 else ''}")
     if few := [resource for resource, ids in found if len(ids) < at_least]:
-        bench.note(f"not asked for, with fewer than {at_least} healthy devices: {', '.join(few)}")
+        ctx.note(f"not asked for, with fewer than {at_least} healthy devices: {', '.join(few)}")
     return enough
 
 
 async def with_option(
-    bench: Bench, wants: Callable[[PluginOptions], bool], what: str, at_least: int = 1
+    ctx: CheckContext, wants: Callable[[PluginOptions], bool], what: str, at_least: int = 1
 ) -> list[tuple[str, tuple[str, ...]]]:
     """As `with_devices`, of those resources whose options say so."""
     wanting = set()
-    for resource in bench.resources:
-        async with bench.connection(resource) as plugin:
+    for resource in ctx.resources:
+        async with ctx.connection(resource) as plugin:
             options = await outcome(plugin.options())
         if not isinstance(options, RpcFailed) and wants(options):
             wanting.add(str(resource))
     if not wanting:
-        bench.skip(f"no resource asks for {what}")
-    found = [each for each in with_devices(bench, at_least) if each[0] in wanting]
+        ctx.skip(f"no resource asks for {what}")
+    found = [each for each in with_devices(ctx, at_least) if each[0] in wanting]
     if not found:
-        bench.skip(f"no resource that asks for {what} has {at_least} healthy device{'s' if at_least > 1 else ''}")
+        ctx.skip(f"no resource that asks for {what} has {at_least} healthy device{'s' if at_least > 1 else ''}")
     return found
 
 
-def shuffled(bench: Bench, ids: Sequence[str]) -> tuple[str, ...]:
+def shuffled(ctx: CheckContext, ids: Sequence[str]) -> tuple[str, ...]:
     """The ids in any order, as a kubelet gives them: its seed is the run's."""
-    random = bench.remembered.setdefault("random", Random(bench.config.seed or 0))  # noqa: S311 - an order, no secret
+    random = ctx.remembered.setdefault("random", Random(ctx.config.seed or 0))  # noqa: S311 - an order, no secret
     return tuple(random.sample(list(ids), len(ids)))
 
 
 # --- answers that are kept
 
 
-async def answers(bench: Bench) -> Answers:
+async def answers(ctx: CheckContext) -> Answers:
     """What Allocate answers for some devices one by one and for all of a resource, asked once for all checks of a plugin."""
-    key = tuple(
-        (str(each), len(bench.seen.registrations_of(each)), bench.healthy_ids(each)) for each in bench.resources
-    )
-    kept = bench.remembered.get("answers")
+    key = tuple((str(each), len(ctx.seen.registrations_of(each)), ctx.healthy_ids(each)) for each in ctx.resources)
+    kept = ctx.remembered.get("answers")
     if isinstance(kept, Answers) and kept.key == key:
         return kept
     granted: list[Granted] = []
     failures: list[str] = []
-    for resource in map(str, bench.resources):
-        ids = bench.healthy_ids(resource)
+    for resource in map(str, ctx.resources):
+        ids = ctx.healthy_ids(resource)
         wanted = [(each,) for each in ids[:SINGLES]] + ([ids] if len(ids) > 1 else [])
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             for each in wanted:
-                came = await outcome(plugin.allocate(shuffled(bench, each)))
+                came = await outcome(plugin.allocate(shuffled(ctx, each)))
                 if isinstance(came, RpcFailed):
                     failures.append(f"{resource}, {quoted(each)}: {came}")
-                    if await has_fallen(bench, came):
+                    if await has_fallen(ctx, came):
                         break
                 elif not came.responses:
                     failures.append(f"{resource}, {quoted(each)}: the answer has no response")
                 else:
                     granted.append(Granted(resource, each, came.responses[0]))
     found = Answers(key, tuple(granted), tuple(failures))
-    bench.remembered["answers"] = found
+    ctx.remembered["answers"] = found
     return found
 
 
-async def granted(bench: Bench) -> tuple[Granted, ...]:
+async def granted(ctx: CheckContext) -> tuple[Granted, ...]:
     """The answers that there are; the check is skipped without any, and notes how many are missing."""
-    found = await answers(bench)
+    found = await answers(ctx)
     if not found.granted:
-        bench.skip(f"Allocate fails: {found.failures[0]}" if found.failures else "there is no healthy device")
+        ctx.skip(f"Allocate fails: {found.failures[0]}" if found.failures else "there is no healthy device")
     if found.failures:
-        bench.note(f"{len(found.failures)} Allocate calls failed, what they would have granted was not looked at")
+        ctx.note(f"{len(found.failures)} Allocate calls failed, what they would have granted was not looked at")
     return found.granted
 
 
-async def one_each(bench: Bench) -> dict[str, ContainerResponse]:
+async def one_each(ctx: CheckContext) -> dict[str, ContainerResponse]:
     """One of the answers of `granted` for each resource that has any: that for its first device."""
     found: dict[str, ContainerResponse] = {}
-    for each in await granted(bench):
+    for each in await granted(ctx):
         found.setdefault(each.resource, each.response)
     return found
 
@@ -221,17 +219,17 @@ def quoted(ids: Sequence[str], most: int = _SHOWN) -> str:
 
 
 async def judge_latency(
-    bench: Bench, plugin: RecordedConnection, resource: str, what: str, call: Callable[[], Awaitable[object]]
+    ctx: CheckContext, plugin: RecordedConnection, resource: str, what: str, call: Callable[[], Awaitable[object]]
 ) -> None:
     """Make the call again and again, for a while, and report if 99 of 100 take too long."""
     begun_s, first = time.monotonic(), len(plugin.took_s)
     while len(plugin.took_s) - first < CALLS and time.monotonic() - begun_s < FOR_S:
-        if await has_fallen(bench, await outcome(call())):
-            bench.skip(f"the plugin ended with {bench.plugin.exit_code} while {what} was called again and again")
+        if await has_fallen(ctx, await outcome(call())):
+            ctx.skip(f"the plugin ended with {ctx.plugin.exit_code} while {what} was called again and again")
     took = sorted(plugin.took_s[first:])
     slow_s = took[math.ceil(_SHARE * len(took)) - 1]
-    bench.note(f"{resource}: {len(took)} calls, 99 of 100 within {slow_s * 1000:.0f} ms")
+    ctx.note(f"{resource}: {len(took)} calls, 99 of 100 within {slow_s * 1000:.0f} ms")
     if slow_s > SLOW_S:
         level = Level.ERROR if slow_s > TOO_SLOW_S else Level.WARNING
         text = f"{resource}: {what} took {slow_s:.1f} s, more than {SLOW_S:g} s"
-        bench.find(level, text, resource=resource, took_s=round(slow_s, 3), calls=len(took))
+        ctx.find(level, text, resource=resource, took_s=round(slow_s, 3), calls=len(took))

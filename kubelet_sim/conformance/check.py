@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from attrs import frozen
 
@@ -13,11 +13,11 @@ from kubelet_sim.profiles import Profile
 from kubelet_sim.rules import RULES
 
 if TYPE_CHECKING:
-    from kubelet_sim.conformance.bench import Bench
+    from kubelet_sim.conformance.check_context import CheckContext
 
 
 class Level(Enum):
-    """How bad a finding is."""
+    """How bad a finding of a check is."""
 
     ERROR = "error"
     """Breaks on a real kubelet."""
@@ -56,7 +56,7 @@ class Stage(Enum):
 
 
 class Group(Enum):
-    """The chapters of the catalogue."""
+    """A chapter of the catalogue of checks."""
 
     REGISTRATION = "Registration"
     LIFECYCLE = "Socket and process lifecycle"
@@ -75,15 +75,19 @@ class Group(Enum):
     SECURITY = "Security"
     CONSUMERS = "Consumers of the pod resources API"
 
+    def check(self, id_: str, title: str, **fields: Unpack[CheckFields]) -> Callable[[Run], Run]:
+        """Put the decorated coroutine into the table as a check of this group; see the function of that name."""
+        return check(id_, self, title, **fields)
 
-Run = Callable[["Bench"], Awaitable[None]]
+
+Run = Callable[["CheckContext"], Awaitable[None]]
 LIMIT_S = 120.0
 """How long a check may take, unless it says more."""
 
 
 @frozen
 class Check:
-    """One check. `run` reports through its bench; to return without a word is to pass."""
+    """One check. `run` reports through its `CheckContext`; to return without a word is to pass."""
 
     id: str
     group: Group
@@ -92,7 +96,6 @@ class Check:
     level: Level
     """The worst finding it can make."""
     needs: frozenset[Need]
-    stage: Stage
     what: str
     """What is done and looked at."""
     why: str
@@ -104,11 +107,12 @@ class Check:
     source: str
     """The code of the kubelet, the API file, a document, or public reports."""
     run: Run
-    applies: Callable[[Profile], bool]
+    stage: Stage = Stage.SHARED
+    applies: Callable[[Profile], bool] = lambda _: True
     """To which kubelets it applies at all."""
-    is_beyond: bool
+    is_beyond: bool = False
     """Whether it does what no kubelet does: only on request, never above a warning."""
-    is_quick: bool
+    is_quick: bool = False
     """Whether it is in the quick set: an error that can be seen from outside in a second."""
     hooks: tuple[str, ...] = ()
     """The commands that it cannot do without, of `kubelet_sim.conformance.config.HOOKS`."""
@@ -129,67 +133,55 @@ CHECKS = MappingProxyType(_CHECKS)
 """Every check by its id, in the order of the catalogue once `kubelet_sim.conformance.checks` is imported."""
 
 
-def check(  # noqa: PLR0913 - as many as there is to say of a check
-    id_: str,
-    group: Group,
-    title: str,
-    *,
-    level: Level,
-    what: str,
-    why: str,
-    fix: str,
-    source: str,
-    needs: str = "B",
-    stage: Stage = Stage.SHARED,
-    rules: str = "",
-    applies: Callable[[Profile], bool] = lambda _: True,
-    is_beyond: bool = False,
-    is_quick: bool = False,
-    hooks: str = "",
-    observes: bool = False,
-    leads: bool = False,
-    needs_ready: bool = True,
-    optional: str = "",
-    limit_s: float = LIMIT_S,
-) -> Callable[[Run], Run]:
-    """Put the decorated coroutine into the table. `needs` and `optional` are letters of `Need`, `rules` and `hooks` are parted by spaces.
+class CheckFields(TypedDict, total=False):
+    """What is said of a check where it is entered; the fields of `Check` by their names, sets and tuples as texts."""
+
+    level: Required[Level]
+    what: Required[str]
+    why: Required[str]
+    fix: Required[str]
+    source: Required[str]
+    needs: str
+    """Letters of `Need`."""
+    optional: str
+    """Letters of `Need`, likewise."""
+    stage: Stage
+    rules: str
+    """Parted by spaces."""
+    hooks: str
+    """Parted by spaces, likewise."""
+    applies: Callable[[Profile], bool]
+    is_beyond: bool
+    is_quick: bool
+    observes: bool
+    leads: bool
+    needs_ready: bool
+    limit_s: float
+
+
+def check(id_: str, group: Group, title: str, **fields: Unpack[CheckFields]) -> Callable[[Run], Run]:
+    """Put the decorated coroutine into the table.
 
     Raises:
         ValueError: at import, for an id that is taken, a rule that there is not, or what does not go together.
     """
+    given: dict[str, Any] = {"needs": "B", "optional": "", "rules": "", "hooks": "", **fields}
+    for name in ("needs", "optional"):
+        given[name] = frozenset(map(Need, given[name]))
+    for name in ("rules", "hooks"):
+        given[name] = tuple(given[name].split())
 
     def enter(run: Run) -> Run:
         if id_ in _CHECKS:
             raise ValueError(f"there are two checks of the id {id_}")
-        if unknown := [rule for rule in rules.split() if rule not in RULES]:
+        entered = Check(id_, group, title, run=run, **given)
+        if unknown := [rule for rule in entered.rules if rule not in RULES]:
             raise ValueError(f"{id_}: there is no rule {unknown[0]}")
-        if is_beyond and (level is Level.ERROR or stage is not Stage.OWN):
+        if entered.is_beyond and (entered.level is Level.ERROR or entered.stage is not Stage.OWN):
             raise ValueError(
                 f"{id_}: what no kubelet does is never worse than a warning, and has an instance of its own"
             )
-        _CHECKS[id_] = Check(
-            id_,
-            group,
-            title,
-            level,
-            frozenset(map(Need, needs)),
-            stage,
-            what,
-            why,
-            fix,
-            tuple(rules.split()),
-            source,
-            run,
-            applies,
-            is_beyond,
-            is_quick,
-            tuple(hooks.split()),
-            observes,
-            leads,
-            needs_ready,
-            frozenset(map(Need, optional)),
-            limit_s,
-        )
+        _CHECKS[id_] = entered
         return run
 
     return enter

@@ -1,6 +1,6 @@
 """A clock that runs as the machine's does and can jump: the node's own times pass at once, a plugin gets its real ones.
 
-Whoever jumps sees to it that nothing waits for a plugin just then (`Bench.skip` does): a dial that has waited one of its
+Whoever jumps sees to it that nothing waits for a plugin just then (`CheckContext.skip` does): a dial that has waited one of its
 ten seconds must not be told that they are over.
 """
 

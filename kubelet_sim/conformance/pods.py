@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.admission import Admission, Rejected
@@ -26,23 +26,23 @@ def pod_of(name: str, limits: Mapping[str, int]) -> Pod:
 
 
 @asynccontextmanager
-async def admitted(bench: Bench, pod: Pod) -> AsyncIterator[Admission]:
+async def admitted(ctx: CheckContext, pod: Pod) -> AsyncIterator[Admission]:
     """The verdict on a pod that is on the node for as long as the block lasts."""
-    verdict = await bench.node.admit(pod)
+    verdict = await ctx.node.admit(pod)
     try:
         yield verdict
     finally:
-        await bench.node.remove(pod.name, how=Deletion(grace_s=0.0, is_forced=True))
+        await ctx.node.remove(pod.name, how=Deletion(grace_s=0.0, is_forced=True))
 
 
-async def admitted_spec(bench: Bench, limits: Mapping[str, int]) -> ContainerSpec:
+async def admitted_spec(ctx: CheckContext, limits: Mapping[str, int]) -> ContainerSpec:
     """What a container with these devices gets; the check is skipped if the pod is rejected, or the container not made."""
-    pod = pod_of(bench.check.id, limits)
-    async with admitted(bench, pod) as verdict:
+    pod = pod_of(ctx.check.id, limits)
+    async with admitted(ctx, pod) as verdict:
         if isinstance(verdict, Rejected):
-            bench.skip(f"a pod with one device of each resource is rejected: {verdict.message}")
+            ctx.skip(f"a pod with one device of each resource is rejected: {verdict.message}")
         try:
-            spec = await bench.node.prepare(pod.name, CONTAINER)
+            spec = await ctx.node.prepare(pod.name, CONTAINER)
         except KubeletSimError as error:
-            bench.skip(f"a container with one device of each resource cannot be made: {error}")
+            ctx.skip(f"a container with one device of each resource cannot be made: {error}")
     return spec or ContainerSpec()

@@ -12,35 +12,29 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from random import Random
 
 from attrs import evolve, frozen
 
 from kubelet_sim import __version__
 from kubelet_sim.conformance import checks as _checks  # noqa: F401 - fills the table
-from kubelet_sim.conformance.bench import Bench, Skipped
 from kubelet_sim.conformance.check import CHECKS, Check, Need, Stage, in_order
+from kubelet_sim.conformance.check_run import INTERRUPTED, play_check
 from kubelet_sim.conformance.config import Mode, SuiteConfig
-from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
-from kubelet_sim.conformance.last_words import last_words
-from kubelet_sim.conformance.rig import Rig
+from kubelet_sim.conformance.known_failures import known_failures, read_failed, state_file, write_failed
 from kubelet_sim.conformance.selection import nothing_selected, selected, why_not
-from kubelet_sim.conformance.verdict import About, Outcome, Report, Status, status_of
+from kubelet_sim.conformance.testbed import Testbed
+from kubelet_sim.conformance.verdict import About, Outcome, Report, Status
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
-from kubelet_sim.foreign import ending
 from kubelet_sim.profiles import Profile, profile_of
 
 SIDE_BY_SIDE = 6
 """How many instances of a plugin run at once, if it allows that at all."""
-_KEPT_RECORDS = 400
-_KEPT_LINES = 60
 NO_COMMAND = (126, 127)
 """What a command ends with that cannot be run, or that there is not."""
 NEVER_READY = "no plugin was registered and listed its devices: see reg-happens"
 NOT_ALL_READY = "not every resource that has to be there was registered and listed: see reg-happens"
 NEVER_REGISTERED = "no Register call came: see reg-happens"
-INTERRUPTED = "interrupted"
 LOST = "the plugin was lost in an earlier check, and did not come back"
 
 
@@ -202,25 +196,25 @@ class Suite:
         jobs, own, changing_own = self._config.jobs, quiet[Stage.OWN], changing[Stage.OWN]
         async with AsyncExitStack() as held:
             if any(each.stage is not Stage.OWN for each in checks):
-                rig = await held.enter_async_context(self._rig())
-                lacking = await self._begun(rig)
+                testbed = await held.enter_async_context(self._testbed())
+                lacking = await self._begun(testbed)
                 second = None
                 has_both = bool(quiet[Stage.SHARED] and quiet[Stage.RESTARTS])
                 if not lacking and jobs != 1 and (has_both or (own and jobs is None)):
-                    second = await self._second(rig, held)
+                    second = await self._second(testbed, held)
                 if second is not None:
                     room = asyncio.Semaphore(jobs or SIDE_BY_SIDE)
                     async with asyncio.TaskGroup() as group:
-                        group.create_task(self._together(quiet[Stage.SHARED], rig, room))
+                        group.create_task(self._together(quiet[Stage.SHARED], testbed, room))
                         group.create_task(self._together(quiet[Stage.RESTARTS], second, room))
                         group.create_task(self._apart(own, room))
                     own = []
                 else:
                     in_order = [*quiet[Stage.SHARED], *quiet[Stage.RESTARTS]]
-                    await self._together(in_order, rig, asyncio.Semaphore(), lacking)
+                    await self._together(in_order, testbed, asyncio.Semaphore(), lacking)
                 in_order = [*changing[Stage.SHARED], *changing[Stage.RESTARTS]]
-                await self._together(in_order, second or rig, asyncio.Semaphore(), lacking)
-                if not rig.seen.registrations:
+                await self._together(in_order, second or testbed, asyncio.Semaphore(), lacking)
+                if not testbed.seen.registrations:
                     own, changing_own = self._given_up(own), self._given_up(changing_own)
         await self._apart(own, asyncio.Semaphore(jobs or 1))
         await self._apart(changing_own, asyncio.Semaphore())
@@ -233,72 +227,74 @@ class Suite:
         found.sort(key=lambda each: not (each.observes or each.leads))
         return {stage: [each for each in found if each.stage is stage] for stage in Stage}
 
-    async def _begun(self, rig: Rig) -> str:
+    async def _begun(self, testbed: Testbed) -> str:
         """Start the plugin for the first time, or wait for one to attach to; what checks lack that need it, if anything."""
         is_attached = self._config.attach is not None
         if is_attached:
-            wait = f"waiting up to {self._config.start_timeout_s:g} s for a plugin that registers at {_socket(rig)}"
+            wait = f"waiting up to {self._config.start_timeout_s:g} s for a plugin that registers at {testbed.root.registration_socket}"
             self._listener(Progress(0, len(self._checks), text=wait))
-        is_ready = await rig.start_plugin(probes=True)
-        self._resources = rig.resources
-        self._has_come = not is_attached or bool(rig.seen.registrations)
-        if rig.plugin.exit_code in NO_COMMAND and not rig.seen.registrations:
-            raise CannotBeRun(f"the plugin cannot be run: {_last_words(rig)}")
+        is_ready = await testbed.start_plugin(probes=True)
+        self._resources = testbed.resources
+        self._has_come = not is_attached or bool(testbed.seen.registrations)
+        if testbed.plugin.exit_code in NO_COMMAND and not testbed.seen.registrations:
+            raise CannotBeRun(f"the plugin cannot be run: {testbed.state_of_plugin()}")
         if not is_ready:
-            self._tell(f"the plugin never got ready: {_last_words(rig)}")
+            self._tell(f"the plugin never got ready: {testbed.state_of_plugin()}")
         elif not any(
             device.is_healthy
-            for each in rig.resources
-            if (now := rig.seen.current_list(each))
+            for each in testbed.resources
+            if (now := testbed.seen.current_list(each))
             for device in now.devices
         ):
             self._tell("no device is healthy here: what a container would get was not tested")
         if is_ready:
             return ""
-        return NOT_ALL_READY if any(map(rig.seen.is_live, rig.seen.resources)) else NEVER_READY
+        return NOT_ALL_READY if any(map(testbed.seen.is_live, testbed.seen.resources)) else NEVER_READY
 
-    async def _second(self, rig: Rig, held: AsyncExitStack) -> Rig | None:
+    async def _second(self, testbed: Testbed, held: AsyncExitStack) -> Testbed | None:
         """Another instance beside another node, if it gets ready while the first one runs on, as ports may forbid."""
-        if not rig.plugin.can_start:
+        if not testbed.plugin.can_start:
             return None
         async with AsyncExitStack() as trial:
-            other = await trial.enter_async_context(self._rig())
-            if await other.start_plugin() and not rig.plugin.has_ended and rig.is_ready():
+            other = await trial.enter_async_context(self._testbed())
+            if await other.start_plugin() and not testbed.plugin.has_ended and testbed.is_ready():
                 await held.enter_async_context(trial.pop_all())
                 return other
         self._tell("instances of the plugin cannot run side by side: checks come one after the other")
         return None
 
-    async def _together(self, checks: Sequence[Check], rig: Rig, room: asyncio.Semaphore, lacking: str = "") -> None:
+    async def _together(
+        self, checks: Sequence[Check], testbed: Testbed, room: asyncio.Semaphore, lacking: str = ""
+    ) -> None:
         """One after the other on one plugin; without it, those that need it are skipped with that reason."""
         async with room:
             for check in checks:
-                is_new = not lacking and not await self._is_there(check, rig)
+                is_new = not lacking and not await self._is_there(check, testbed)
                 lacking = LOST if is_new else lacking
-                await self._one_shared(check, rig, lacking, is_new=is_new)
-            self._resources = tuple(sorted({*self._resources, *rig.resources}))
+                await self._one_shared(check, testbed, lacking, is_new=is_new)
+            self._resources = tuple(sorted({*self._resources, *testbed.resources}))
 
-    async def _is_there(self, check: Check, rig: Rig) -> bool:
+    async def _is_there(self, check: Check, testbed: Testbed) -> bool:
         """Whether the plugin is ready for a check that needs it, started again if need be; if not, that is told."""
-        if self._is_over or not (check.needs_ready or check.stage is Stage.RESTARTS) or await rig.ensure_ready():
+        if self._is_over or not (check.needs_ready or check.stage is Stage.RESTARTS) or await testbed.ensure_ready():
             return True
-        self._tell(f"the plugin was lost in a check, and did not come back: {_last_words(rig)}")
+        self._tell(f"the plugin was lost in a check, and did not come back: {testbed.state_of_plugin()}")
         return False
 
-    async def _one_shared(self, check: Check, rig: Rig, lacking: str, *, is_new: bool) -> None:
+    async def _one_shared(self, check: Check, testbed: Testbed, lacking: str, *, is_new: bool) -> None:
         """`is_new`: it is lacking since the check before, of which it is no finding yet unless that restarted the kubelet."""
         if self._is_over:
             return
         notes: tuple[str, ...] = ()
         if lacking and check.needs_ready:
             is_told = not is_new or check.stage is Stage.RESTARTS
-            reason = lacking if is_told else f"{lacking}: {_last_words(rig)}"
+            reason = lacking if is_told else f"{lacking}: {testbed.state_of_plugin()}"
             self._finish(Outcome(check, Status.SKIPPED if is_told else Status.BROKEN, reason=reason))
             return
-        if rig.was_lost:
-            rig.was_lost = False
+        if testbed.was_lost:
+            testbed.was_lost = False
             notes = ("the plugin was lost in the check before, and is ready again",)
-        await self._make(check, rig, notes)
+        await self._make(check, testbed, notes)
 
     def _given_up(self, checks: Sequence[Check]) -> Sequence[Check]:
         """A plugin that never calls Register would not do so for these, and each would wait for it anew; those to be made.
@@ -312,16 +308,16 @@ class Suite:
         return made
 
     async def _apart(self, checks: Sequence[Check], room: asyncio.Semaphore) -> None:
-        """Each on a rig of its own, as many at once as there is room."""
+        """Each on a testbed of its own, as many at once as there is room."""
 
         async def make(check: Check) -> None:
             async with room:
                 if self._is_over:
                     return
                 try:
-                    async with self._rig() as rig:
-                        await self._make(check, rig)
-                        self._resources = tuple(sorted({*self._resources, *rig.resources}))
+                    async with self._testbed() as testbed:
+                        await self._make(check, testbed)
+                        self._resources = tuple(sorted({*self._resources, *testbed.resources}))
                 except KubeletSimError as error:
                     self._finish(Outcome(check, Status.BROKEN, reason=str(error)))
 
@@ -329,51 +325,12 @@ class Suite:
             for check in checks:
                 group.create_task(make(check))
 
-    def _rig(self) -> Rig:
-        return Rig(self._config, self._profile, self._seed)
+    def _testbed(self) -> Testbed:
+        return Testbed(self._config, self._profile, self._seed)
 
-    # --- one check
-
-    async def _make(self, check: Check, rig: Rig, notes: tuple[str, ...] = ()) -> None:
+    async def _make(self, check: Check, testbed: Testbed, notes: tuple[str, ...] = ()) -> None:
         self._listener(Progress(len(self._outcomes), len(self._checks), begun=check))
-        bench = Bench(check, rig, notes)
-        last = max((each.number for each in rig.node.transcript), default=0)
-        status, reason = None, ""
-        try:
-            async with asyncio.timeout(check.limit_s):
-                await check.run(bench)
-        except Skipped as skipped:
-            status, reason = Status.SKIPPED, str(skipped)
-        except TimeoutError:
-            status, reason = Status.BROKEN, f"did not end within {check.limit_s:g} s"
-        except KubeletSimError as error:
-            status, reason = Status.BROKEN, str(error)
-        except asyncio.CancelledError:
-            if bench.findings:  # what was found is told, whatever the check had still to do
-                self._finish(self._outcome(bench, rig, last, status_of(bench.findings), INTERRUPTED))
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug in a check must not end the run
-            status, reason = Status.BROKEN, f"this should not have happened: {type(error).__name__}: {error}"
-        if bench.findings and status in (None, Status.SKIPPED):
-            status = status_of(bench.findings)
-        self._finish(self._outcome(bench, rig, last, status or Status.PASSED, reason))
-
-    @staticmethod
-    def _outcome(bench: Bench, rig: Rig, last: int, status: Status, reason: str) -> Outcome:
-        """`last`: the number of the last record before the check."""
-        took_s = time.monotonic() - bench.began_s
-        outcome = Outcome(bench.check, status, tuple(bench.findings), tuple(bench.notes), reason, took_s)
-        if status in (Status.PASSED, Status.SKIPPED):
-            return outcome
-        records, lines = tuple(rig.node.transcript.after(last, _KEPT_RECORDS)), list(rig.plugin.lines)
-        found = bench.found.get(outcome.worst) if outcome.worst is not None else None
-        return evolve(
-            outcome,
-            records=records,
-            output=tuple(line.text for line in lines[-_KEPT_LINES:]),
-            records_then=tuple(each for each in records if found is None or each.number <= found.record),
-            output_then=tuple(each.text for each in lines if found is None or each.at_s <= found.at_s)[-_KEPT_LINES:],
-        )
+        await play_check(check, testbed, notes, self._finish)
 
     def _finish(self, outcome: Outcome) -> None:
         outcome = evolve(outcome, is_known=outcome.check.id in self._known)
@@ -396,20 +353,3 @@ def _tested(config: SuiteConfig) -> str:
 
 
 _NOBODY = About("", "", "", (), 0, Mode.DEFAULT.value, 0.0)
-
-
-def _socket(rig: Rig) -> Path:
-    """Where a plugin calls Register."""
-    return rig.root.registration_socket
-
-
-def _last_words(rig: Rig) -> str:
-    """What a plugin said last, and how it ended."""
-    plugin = rig.plugin
-    if rig.config.attach is not None and not rig.seen.registrations:
-        return f"nobody registered at {_socket(rig)}"
-    if rig.config.attach is not None:
-        return "it is gone" if plugin.has_ended else "it runs"
-    end = f"it {ending(plugin.exit_code)}" if plugin.has_ended else "it runs"
-    said = last_words(plugin)
-    return f"{end}; its last words: {said}" if said else f"{end}, and said nothing"

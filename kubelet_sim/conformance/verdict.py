@@ -61,7 +61,7 @@ class Outcome:
     output_then: tuple[str, ...] = field(default=(), repr=False)
     """The last lines that had come by then."""
     is_known: bool = False
-    """Whether the user has listed it as failing: see `kubelet_sim.conformance.known`."""
+    """Whether the user has listed it as failing: see `kubelet_sim.conformance.known_failures`."""
 
     @property
     def worst(self) -> Level | None:

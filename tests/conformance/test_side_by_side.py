@@ -10,8 +10,8 @@ import pytest
 from attrs import define, evolve, field
 
 from kubelet_sim.conformance import CHECKS, Check, Stage, Status, SuiteConfig
-from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Need
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.suite import Suite
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.profiles import V1_36
@@ -34,15 +34,15 @@ class Meeting:
     def check(self, name: str, stage: Stage, *needs: Need) -> Check:
         """One that ends when as many are under way as are expected; a lonely one after a moment."""
 
-        async def body(bench: Bench) -> None:
-            self.under_way.add(bench.check.id)
+        async def body(ctx: CheckContext) -> None:
+            self.under_way.add(ctx.check.id)
             if len(self.under_way) >= self.expected:
                 self._all.set()
             if not needs:
                 await asyncio.wait_for(self._all.wait(), 60.0)
             self.met.append(frozenset(self.under_way))
             await asyncio.sleep(0)
-            self.under_way.discard(bench.check.id)
+            self.under_way.discard(ctx.check.id)
 
         return evolve(CHECKS["law-unique-ids"], id=name, run=body, stage=stage, needs=frozenset(needs), limit_s=60.0)
 

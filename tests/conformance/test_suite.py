@@ -16,10 +16,10 @@ import pytest
 from attrs import evolve
 
 from kubelet_sim.conformance import CHECKS, Check, Isolation, Level, Report, Stage, Status, SuiteConfig, run
-from kubelet_sim.conformance.bench import Bench
 from kubelet_sim.conformance.check import Run
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.config import Mode
-from kubelet_sim.conformance.known import read_failed, state_file
+from kubelet_sim.conformance.known_failures import read_failed, state_file
 from kubelet_sim.conformance.suite import NOT_ALL_READY, CannotBeRun, Suite, conform
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.profiles import V1_36
@@ -60,26 +60,26 @@ def statuses(report: Report) -> dict[str, Status]:
     return {each.check.id: each.status for each in report.outcomes}
 
 
-async def passes(bench: Bench) -> None:
+async def passes(ctx: CheckContext) -> None:
     """Nothing is wrong."""
-    assert bench.healthy_ids(bench.resources[0])
+    assert ctx.healthy_ids(ctx.resources[0])
 
 
-async def fails(bench: Bench) -> None:
+async def fails(ctx: CheckContext) -> None:
     """Something is."""
-    bench.error("seen, and not expected", count=3)
+    ctx.error("seen, and not expected", count=3)
 
 
 def test_a_check_that_raises_is_broken_with_its_cause_and_never_a_pass() -> None:
     """An unexpected answer, a bug, a deadline: each is told, and the next check is made."""
 
-    async def answers_oddly(bench: Bench) -> None:
+    async def answers_oddly(ctx: CheckContext) -> None:
         raise RpcFailed("Internal", "odd")
 
-    async def stumbles(bench: Bench) -> None:
+    async def stumbles(ctx: CheckContext) -> None:
         raise KeyError("bug")
 
-    async def hangs(bench: Bench) -> None:
+    async def hangs(ctx: CheckContext) -> None:
         await asyncio.Event().wait()
 
     report = play(
@@ -95,8 +95,8 @@ def test_a_check_that_raises_is_broken_with_its_cause_and_never_a_pass() -> None
 def test_a_plugin_that_dies_in_a_check_is_started_again_for_the_next() -> None:
     """The next one is made on a plugin that is ready, and says that it was lost."""
 
-    async def kills(bench: Bench) -> None:
-        await bench.plugin.kill()
+    async def kills(ctx: CheckContext) -> None:
+        await ctx.plugin.kill()
 
     report = play(made("x-kill", kills), made("x-next", passes))
     assert statuses(report) == {"x-kill": Status.PASSED, "x-next": Status.PASSED}, told(report)
@@ -212,13 +212,13 @@ def test_an_attached_plugin_that_is_lost_gets_a_restart_of_the_kubelet(short_roo
     assert not any("never got ready" in note for note in report.notes)
 
 
-async def killed_and_back(bench: Bench) -> None:
+async def killed_and_back(ctx: CheckContext) -> None:
     """Its plugin is killed; somebody has to start it again."""
-    assert bench.plugin.pid is not None
+    assert ctx.plugin.pid is not None
     began_s = time.monotonic()
-    os.kill(bench.plugin.pid, signal.SIGKILL)
-    if (await bench.recovered(began_s, 60.0)).took_s is None:
-        bench.error("it did not come back")
+    os.kill(ctx.plugin.pid, signal.SIGKILL)
+    if (await ctx.recovered(began_s, 60.0)).took_s is None:
+        ctx.error("it did not come back")
 
 
 @pytest.mark.parametrize("is_supervised, first", [(True, Status.PASSED), (False, Status.FAILED)])
@@ -267,8 +267,8 @@ def test_a_run_in_which_nothing_could_be_tested_forgets_no_failure(
 def test_what_a_check_has_waited_for_in_vain_is_not_waited_for_again() -> None:
     """A plugin that does not come back is started anew at once for the next check, not after another start's time."""
 
-    async def cuts(bench: Bench) -> None:
-        assert (await bench.recovered(await bench.cut_streams(), 2.0)).took_s is None
+    async def cuts(ctx: CheckContext) -> None:
+        assert (await ctx.recovered(await ctx.cut_streams(), 2.0)).took_s is None
 
     config = evolve(example("faulty", "--fault", "stays-cut-off"), jobs=1, start_timeout_s=60.0)
     began_s = time.monotonic()
@@ -280,8 +280,8 @@ def test_what_a_check_has_waited_for_in_vain_is_not_waited_for_again() -> None:
 def test_a_plugin_that_does_not_come_back_is_waited_for_once(tmp_path: Path) -> None:
     """The first check after that is broken, so that the run fails; further ones are skipped, and none waits again."""
 
-    async def kills(bench: Bench) -> None:
-        await bench.plugin.kill()
+    async def kills(ctx: CheckContext) -> None:
+        await ctx.plugin.kill()
 
     once = f'if mkdir {shlex.quote(str(tmp_path / "started"))}; then exec "$@"; else sleep 90; fi'
     config = evolve(GOOD, command=("sh", "-c", once, "sh", *GOOD.command), start_timeout_s=20.0)
@@ -310,8 +310,8 @@ def test_names_are_looked_at_before_what_goes_by_them() -> None:
 def test_a_plugin_that_the_check_before_made_deaf_is_tried_from_its_start() -> None:
     """One that misses what comes right after a registration misses the first restart of this check, too, if it comes then."""
 
-    async def restarts(bench: Bench) -> None:
-        assert (await bench.recovered(await bench.restart_kubelet(), 240.0)).took_s is not None
+    async def restarts(ctx: CheckContext) -> None:
+        assert (await ctx.recovered(await ctx.restart_kubelet(), 240.0)).took_s is not None
 
     config = evolve(example("faulty", "--fault", "drops-late-events"), jobs=1, patience=0.25)
     deaf = CHECKS["restart-created-event-after-register"]
@@ -406,9 +406,9 @@ def test_a_run_that_is_cancelled_leaves_what_was_found_until_then() -> None:
     """Also by the check under way; the others are skipped, the plugin is gone, and the cancellation is one all the same."""
     pids, reports = [], list[Report]()
 
-    async def finds_and_waits(bench: Bench) -> None:
-        pids.append(bench.plugin.pid)
-        bench.error("seen before the end")
+    async def finds_and_waits(ctx: CheckContext) -> None:
+        pids.append(ctx.plugin.pid)
+        ctx.error("seen before the end")
         asyncio.get_running_loop().call_soon(running.cancel)
         await asyncio.Event().wait()
 
@@ -438,11 +438,11 @@ def test_a_run_that_is_cancelled_leaves_what_was_found_until_then() -> None:
 def test_evidence_ends_where_the_finding_was_made() -> None:
     """The whole is kept as well, for reports that show it."""
 
-    async def finds_and_goes_on(bench: Bench) -> None:
-        bench.node.transcript.add("note", "node", "before")
-        bench.error("seen")
-        bench.node.transcript.add("note", "node", "after")
-        bench.error("seen again")
+    async def finds_and_goes_on(ctx: CheckContext) -> None:
+        ctx.node.transcript.add("note", "node", "before")
+        ctx.error("seen")
+        ctx.node.transcript.add("note", "node", "after")
+        ctx.error("seen again")
 
     (outcome,) = play(made("goes-on", finds_and_goes_on)).outcomes
     assert [each.text for each in outcome.records if each.subject == "node"][-2:] == ["before", "after"]

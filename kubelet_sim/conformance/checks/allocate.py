@@ -15,8 +15,8 @@ from kubelet_sim.conformance.answers import (
     shuffled,
     with_devices,
 )
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.conformance.pods import admitted, pod_of
 from kubelet_sim.errors import RpcFailed
@@ -30,9 +30,8 @@ API_SERVER = "KUBERNETES_SERVICE_HOST"
 FORGOTTEN = "see alloc-response-count"
 
 
-@check(
+@GROUP.check(
     "alloc-response-count",
-    GROUP,
     "Allocate answers one container with one response",
     level=Level.ERROR,
     what="Allocate is called with one container request, for one device and for up to three at once; responses are counted.",
@@ -43,26 +42,24 @@ FORGOTTEN = "see alloc-response-count"
     rules="DM-98 DM-99",
     is_quick=True,
 )
-async def response_count(bench: Bench) -> None:
-    """One for one."""
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+async def response_count(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             for wanted in {ids[:1]: None, ids[:SEVERAL]: None}:
                 came = await outcome(plugin.allocate(wanted))
                 if isinstance(came, RpcFailed):
                     if len(wanted) == 1:
                         text = f"{resource}: Allocate of the healthy device {wanted[0]!r} failed: {came}"
-                        bench.error(text, resource=resource, ids=list(wanted), code=came.code)
+                        ctx.error(text, resource=resource, ids=list(wanted), code=came.code)
                         break
-                    bench.note(f"{resource}: Allocate of {len(wanted)} failed: see alloc-accepts-schedulable-count")
+                    ctx.note(f"{resource}: Allocate of {len(wanted)} failed: see alloc-accepts-schedulable-count")
                 elif (count := len(came.responses)) != 1:
                     text = f"{resource}: {count} container responses came for one container with {len(wanted)} devices"
-                    bench.error(text, resource=resource, ids=list(wanted), responses=count)
+                    ctx.error(text, resource=resource, ids=list(wanted), responses=count)
 
 
-@check(
+@GROUP.check(
     "alloc-multi-container-request",
-    GROUP,
     "Two container requests in one call are answered one by one, in order",
     level=Level.WARNING,
     stage=Stage.OWN,
@@ -73,34 +70,32 @@ async def response_count(bench: Bench) -> None:
     source="the API file; public reports",
     rules="DM-98 DM-99",
 )
-async def multi_container(bench: Bench) -> None:
-    """Two for two, one for three."""
-    await bench.start()
-    for resource, ids in with_devices(bench, 2):
-        async with bench.connection(resource) as plugin:
+async def multi_container(ctx: CheckContext) -> None:
+    await ctx.start()
+    for resource, ids in with_devices(ctx, 2):
+        async with ctx.connection(resource) as plugin:
             alone = [await outcome(plugin.allocate([each])) for each in ids[:2]]
             both = await outcome(plugin.allocate_each([ids[:1], ids[1:2]]))
             several = await outcome(plugin.allocate(ids[:SEVERAL]))
         if isinstance(both, RpcFailed):
-            bench.warning(f"{resource}: a call with two container requests failed: {both}", code=both.code)
+            ctx.warning(f"{resource}: a call with two container requests failed: {both}", code=both.code)
         elif len(both.responses) != len(alone):
             text = f"{resource}: {len(both.responses)} responses came for two container requests"
-            bench.warning(text, responses=len(both.responses))
+            ctx.warning(text, responses=len(both.responses))
         else:
             for number, (one, other) in enumerate(zip(alone, both.responses, strict=True), 1):
                 if isinstance(one, RpcFailed) or not one.responses:
-                    bench.skip(f"{resource}: Allocate of a single device fails: {FORGOTTEN}")
+                    ctx.skip(f"{resource}: Allocate of a single device fails: {FORGOTTEN}")
                 if likeness(one.responses[0]) != likeness(other):
                     text = f"{resource}: of two container requests number {number} was answered otherwise than alone"
-                    bench.warning(text, differs=difference(one.responses[0], other))
+                    ctx.warning(text, differs=difference(one.responses[0], other))
         if not isinstance(several, RpcFailed) and len(several.responses) != 1:
             text = f"{resource}: {len(several.responses)} responses came for one container request of {len(ids[:SEVERAL])} ids"
-            bench.warning(text, responses=len(several.responses))
+            ctx.warning(text, responses=len(several.responses))
 
 
-@check(
+@GROUP.check(
     "alloc-reoffer-same-id",
-    GROUP,
     "The same device can be allocated twice in a row",
     level=Level.ERROR,
     what="Allocate is called twice for the same device, and the answers are compared.",
@@ -111,27 +106,25 @@ async def multi_container(bench: Bench) -> None:
     rules="DM-98 DM-100",
     is_quick=True,
 )
-async def reoffer(bench: Bench) -> None:
-    """OK, and the same."""
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+async def reoffer(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             first = await outcome(plugin.allocate(ids[:1]))
             second = await outcome(plugin.allocate(ids[:1]))
         if isinstance(first, RpcFailed) and isinstance(second, RpcFailed):
-            bench.skip(f"{resource}: Allocate of {ids[0]!r} fails: {first}; {FORGOTTEN} and alloc-realloc-after-free")
+            ctx.skip(f"{resource}: Allocate of {ids[0]!r} fails: {first}; {FORGOTTEN} and alloc-realloc-after-free")
         if isinstance(second, RpcFailed):
             text = f"{resource}: the second Allocate of {ids[0]!r}, right after the first, failed: {second}"
-            bench.error(text, resource=resource, id=ids[0], code=second.code)
+            ctx.error(text, resource=resource, id=ids[0], code=second.code)
         elif not isinstance(first, RpcFailed) and first.responses and second.responses:
             one, other = first.responses[0], second.responses[0]
             if likeness(one) != likeness(other):
                 text = f"{resource}: the second Allocate of {ids[0]!r} grants something else than the first"
-                bench.error(text, resource=resource, id=ids[0], differs=difference(one, other))
+                ctx.error(text, resource=resource, id=ids[0], differs=difference(one, other))
 
 
-@check(
+@GROUP.check(
     "alloc-realloc-after-free",
-    GROUP,
     "A device can be allocated again for a later pod",
     level=Level.ERROR,
     what="Up to eight devices are allocated one after the other, then all of them again; on an instance of its own the plugin is then "
@@ -143,24 +136,23 @@ async def reoffer(bench: Bench) -> None:
     rules="DM-98 DM-101",
     is_quick=True,
 )
-async def realloc(bench: Bench) -> None:
-    """As often as one likes."""
-    before = await answers(bench)
-    for resource, ids in with_devices(bench):
+async def realloc(ctx: CheckContext) -> None:
+    before = await answers(ctx)
+    for resource, ids in with_devices(ctx):
         allocated = {each for each in ids if before.single(resource, each) is not None}
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             for each in (*ids[:MOST_AGAIN], *ids[:MOST_AGAIN]):
                 came = await outcome(plugin.allocate([each]))
                 if not isinstance(came, RpcFailed):
                     allocated.add(each)
                 elif each in allocated:
                     text = f"{resource}: {each!r} was allocated before, and Allocate of it failed now: {came}"
-                    bench.error(text, resource=resource, id=each, code=came.code)
+                    ctx.error(text, resource=resource, id=each, code=came.code)
                     return
-    if bench.is_quick or not bench.plugin.can_start:
-        bench.note("devices were allocated again by the same instance; not after a restart of the plugin")
+    if ctx.is_quick or not ctx.plugin.can_start:
+        ctx.note("devices were allocated again by the same instance; not after a restart of the plugin")
         return
-    async with bench.aside() as aside:
+    async with ctx.aside() as aside:
         if not await aside.start():
             aside.note("another instance did not get ready: nothing was allocated again after a restart")
             return
@@ -188,9 +180,8 @@ async def _refused(plugin: RecordedConnection, ids: tuple[str, ...] | list[str])
     return None
 
 
-@check(
+@GROUP.check(
     "alloc-unknown-id-no-crash",
-    GROUP,
     "Allocate refuses an unknown device, and the plugin goes on",
     level=Level.ERROR,
     what="Allocate is called for an id that was never listed. A crash is an error, OK a warning.",
@@ -201,22 +192,20 @@ async def _refused(plugin: RecordedConnection, ids: tuple[str, ...] | list[str])
     rules="DM-97 DM-98",
     is_quick=True,
 )
-async def unknown_id(bench: Bench) -> None:
-    """An error status."""
-    for resource, _ in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+async def unknown_id(ctx: CheckContext) -> None:
+    for resource, _ in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             came = await outcome(plugin.allocate([UNKNOWN_ID]))
-        if await has_fallen(bench, came):
-            text = f"{resource}: the plugin ended with {bench.plugin.exit_code} at Allocate of an unknown id"
-            bench.error(text, resource=resource, exit_code=bench.plugin.exit_code)
+        if await has_fallen(ctx, came):
+            text = f"{resource}: the plugin ended with {ctx.plugin.exit_code} at Allocate of an unknown id"
+            ctx.error(text, resource=resource, exit_code=ctx.plugin.exit_code)
             return
         if not isinstance(came, RpcFailed):
-            bench.warning(f"{resource}: Allocate of an unknown id was answered with OK", resource=resource)
+            ctx.warning(f"{resource}: Allocate of an unknown id was answered with OK", resource=resource)
 
 
-@check(
+@GROUP.check(
     "alloc-empty-request-no-crash",
-    GROUP,
     "Allocate of nothing does no harm",
     level=Level.WARNING,
     what="Allocate is called without any container request, then with one that has no ids. Any answer will do.",
@@ -225,25 +214,23 @@ async def unknown_id(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-99",
 )
-async def empty_request(bench: Bench) -> None:
-    """Alive."""
+async def empty_request(ctx: CheckContext) -> None:
     requests: tuple[tuple[list[list[str]], str], ...] = (
         ([], "no container request"),
         ([[]], "a container without ids"),
     )
-    for resource, _ in with_devices(bench):
+    for resource, _ in with_devices(ctx):
         for request, what in requests:
-            async with bench.connection(resource) as plugin:
+            async with ctx.connection(resource) as plugin:
                 came = await outcome(plugin.allocate_each(request))
-            if await has_fallen(bench, came):
-                text = f"{resource}: the plugin ended with {bench.plugin.exit_code} at Allocate with {what}"
-                bench.warning(text, resource=resource, exit_code=bench.plugin.exit_code)
+            if await has_fallen(ctx, came):
+                text = f"{resource}: the plugin ended with {ctx.plugin.exit_code} at Allocate with {what}"
+                ctx.warning(text, resource=resource, exit_code=ctx.plugin.exit_code)
                 return
 
 
-@check(
+@GROUP.check(
     "alloc-error-then-ok",
-    GROUP,
     "A call that failed does not spoil the next",
     level=Level.ERROR,
     what="Allocate is called for an unknown id, and then for a healthy device.",
@@ -252,28 +239,26 @@ async def empty_request(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-98 DM-101",
 )
-async def error_then_ok(bench: Bench) -> None:
-    """As if nothing had happened."""
-    for resource, ids in with_devices(bench):
+async def error_then_ok(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx):
         good = min(ids)
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             if isinstance(before := await outcome(plugin.allocate([good])), RpcFailed):
-                bench.skip(f"{resource}: Allocate of {good!r} fails before as well: {before}; {FORGOTTEN}")
+                ctx.skip(f"{resource}: Allocate of {good!r} fails before as well: {before}; {FORGOTTEN}")
             failure = await outcome(plugin.allocate([UNKNOWN_ID]))
-        if await has_fallen(bench, failure):
-            bench.skip("the plugin ended at an unknown id: see alloc-unknown-id-no-crash")
+        if await has_fallen(ctx, failure):
+            ctx.skip("the plugin ended at an unknown id: see alloc-unknown-id-no-crash")
         if not isinstance(failure, RpcFailed):
-            bench.skip(f"{resource}: no call fails, not even for an unknown id: see alloc-unknown-id-no-crash")
-        async with bench.connection(resource) as plugin:
+            ctx.skip(f"{resource}: no call fails, not even for an unknown id: see alloc-unknown-id-no-crash")
+        async with ctx.connection(resource) as plugin:
             came = await outcome(plugin.allocate([good]))
         if isinstance(came, RpcFailed):
             text = f"{resource}: after a call that failed Allocate of {good!r} failed, too: {came}"
-            bench.error(text, resource=resource, id=good, code=came.code)
+            ctx.error(text, resource=resource, id=good, code=came.code)
 
 
-@check(
+@GROUP.check(
     "alloc-latency",
-    GROUP,
     "Allocate is answered within a second",
     level=Level.ERROR,
     what="Allocate is called up to a hundred times, for one device each; 99 of 100 count.",
@@ -283,22 +268,20 @@ async def error_then_ok(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-98",
 )
-async def latency(bench: Bench) -> None:
-    """99 of 100."""
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+async def latency(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             await judge_latency(
-                bench,
+                ctx,
                 plugin,
                 resource,
                 "Allocate",
-                lambda p=plugin, i=ids: p.allocate(shuffled(bench, i)[:1]),  # type: ignore[misc]
+                lambda p=plugin, i=ids: p.allocate(shuffled(ctx, i)[:1]),  # type: ignore[misc]
             )
 
 
-@check(
+@GROUP.check(
     "alloc-accepts-schedulable-count",
-    GROUP,
     "Every number of devices up to all of them can be allocated",
     level=Level.WARNING,
     what="Pods that ask for one device, for two and so on up to all healthy ones are admitted one after the other; of many counts "
@@ -309,21 +292,20 @@ async def latency(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-90 DM-98",
 )
-async def schedulable(bench: Bench) -> None:
-    """Each count is admitted."""
-    for resource, ids in with_devices(bench):
+async def schedulable(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx):
         refused = {}
-        for count in _counts(len(ids), is_full=bench.window_s(60.0) >= 60.0):  # noqa: PLR2004 - as with --full
-            if (why := await _rejection(bench, resource, count)) is not None:
+        for count in _counts(len(ids), is_full=ctx.window_s(60.0) >= 60.0):  # noqa: PLR2004 - as with --full
+            if (why := await _rejection(ctx, resource, count)) is not None:
                 refused[count] = why
-                if await has_fallen(bench, RpcFailed("Unavailable", why)):
-                    bench.note(f"the plugin ended with {bench.plugin.exit_code}")
+                if await has_fallen(ctx, RpcFailed("Unavailable", why)):
+                    ctx.note(f"the plugin ended with {ctx.plugin.exit_code}")
                     break
         if refused:
             count, why = next(iter(refused.items()))
             counts = ", ".join(map(str, refused))
             text = f"{resource}: of 1 to {len(ids)} devices pods with {counts} were rejected; with {count}: {why}"
-            bench.warning(text, resource=resource, counts=list(refused))
+            ctx.warning(text, resource=resource, counts=list(refused))
 
 
 def _counts(most: int, *, is_full: bool) -> list[int]:
@@ -335,15 +317,14 @@ def _counts(most: int, *, is_full: bool) -> list[int]:
     return [*range(1, half + 1), *(half + round(step * each) for each in range(1, half + 1))]
 
 
-async def _rejection(bench: Bench, resource: str, count: int) -> str | None:
+async def _rejection(ctx: CheckContext, resource: str, count: int) -> str | None:
     """Why a pod with so many was rejected; `None`: it was not. It is gone afterwards."""
-    async with admitted(bench, pod_of(f"takes-{count}", {resource: count})) as verdict:
+    async with admitted(ctx, pod_of(f"takes-{count}", {resource: count})) as verdict:
         return f"{verdict.reason}: {verdict.message}" if isinstance(verdict, Rejected) else None
 
 
-@check(
+@GROUP.check(
     "alloc-without-apiserver",
-    GROUP,
     "Allocate needs no API server",
     level=Level.INFO,
     what="Devices are allocated where there is no API server.",
@@ -352,14 +333,13 @@ async def _rejection(bench: Bench, resource: str, count: int) -> str | None:
     source="public reports",
     rules="DM-98",
 )
-async def without_apiserver(bench: Bench) -> None:
-    """It works, here."""
-    if API_SERVER in os.environ or API_SERVER in bench.config.env:
-        bench.skip(f"the plugin is told of an API server by {API_SERVER}")
-    worked_for = {each.resource for each in (await answers(bench)).granted}
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+async def without_apiserver(ctx: CheckContext) -> None:
+    if API_SERVER in os.environ or API_SERVER in ctx.config.env:
+        ctx.skip(f"the plugin is told of an API server by {API_SERVER}")
+    worked_for = {each.resource for each in (await answers(ctx)).granted}
+    for resource, ids in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             came = [await outcome(plugin.allocate([each])) for each in ids[:SEVERAL]]
         failures = [each for each in came if isinstance(each, RpcFailed)]
         if failures and len(failures) == len(came) and resource not in worked_for:
-            bench.info(f"{resource}: without an API server Allocate fails: {failures[0]}", code=failures[0].code)
+            ctx.info(f"{resource}: without an API server Allocate fails: {failures[0]}", code=failures[0].code)

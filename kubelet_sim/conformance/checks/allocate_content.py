@@ -16,8 +16,8 @@ from kubelet_sim.conformance.answers import (
     quoted,
     with_devices,
 )
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.response import ContainerResponse
@@ -27,17 +27,16 @@ SEVERAL = 3
 FAILS = "Allocate fails: see alloc-response-count and alloc-realloc-after-free"
 
 
-async def response(bench: Bench, plugin: RecordedConnection, ids: Sequence[str]) -> ContainerResponse:
+async def response(ctx: CheckContext, plugin: RecordedConnection, ids: Sequence[str]) -> ContainerResponse:
     """The first response; the check is skipped if there is none."""
     came = await outcome(plugin.allocate(ids))
     if isinstance(came, RpcFailed) or not came.responses:
-        bench.skip(FAILS if isinstance(came, RpcFailed) else "there is no response: see alloc-response-count")
+        ctx.skip(FAILS if isinstance(came, RpcFailed) else "there is no response: see alloc-response-count")
     return came.responses[0]
 
 
-@check(
+@GROUP.check(
     "alloc-id-order-irrelevant",
-    GROUP,
     "The order of ids in a request means nothing",
     level=Level.WARNING,
     what="Allocate is called for the same two or three devices in every order; the answers are compared, the order within them left out.",
@@ -46,23 +45,21 @@ async def response(bench: Bench, plugin: RecordedConnection, ids: Sequence[str])
     source="the code of the kubelet",
     rules="DM-98",
 )
-async def id_order(bench: Bench) -> None:
-    """The same from every order."""
-    for resource, ids in with_devices(bench, 2):
-        async with bench.connection(resource) as plugin:
+async def id_order(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx, 2):
+        async with ctx.connection(resource) as plugin:
             first, *others = permutations(ids[:SEVERAL])
-            expected = await response(bench, plugin, first)
+            expected = await response(ctx, plugin, first)
             for order in others:
-                other = await response(bench, plugin, order)
+                other = await response(ctx, plugin, order)
                 if likeness(expected) != likeness(other):
                     text = f"{resource}: {quoted(order)} are granted otherwise than {quoted(first)}"
-                    bench.warning(text, resource=resource, differs=difference(expected, other))
+                    ctx.warning(text, resource=resource, differs=difference(expected, other))
                     break
 
 
-@check(
+@GROUP.check(
     "alloc-uses-requested-ids",
-    GROUP,
     "What is granted is what was asked for",
     level=Level.ERROR,
     needs="BH",
@@ -74,13 +71,12 @@ async def id_order(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-98 DM-100",
 )
-async def uses_requested(bench: Bench) -> None:
-    """By the mapping, or by differences."""
-    mapping = bench.config.host_paths
-    found = await answers(bench)
-    await granted(bench)
+async def uses_requested(ctx: CheckContext) -> None:
+    mapping = ctx.config.host_paths
+    found = await answers(ctx)
+    await granted(ctx)
     if mapping:
-        bench.note("judged by the host paths in the configuration")
+        ctx.note("judged by the host paths in the configuration")
         for each in found.granted:
             known = [id_ for id_ in each.ids if id_ in mapping]
             if len(known) < len(each.ids):
@@ -91,20 +87,20 @@ async def uses_requested(bench: Bench) -> None:
             got = ({e.host_path for e in nodes} | {e.host_path for e in mounts}) & all_paths
             if got != wanted:
                 what = f"grants {quoted(sorted(got)) or 'none of the mapped paths'} instead of {quoted(sorted(wanted))}"
-                bench.error(f"{each}: Allocate {what}", resource=each.resource, ids=list(each.ids[:10]))
+                ctx.error(f"{each}: Allocate {what}", resource=each.resource, ids=list(each.ids[:10]))
         return
     differs = False
     for each in found.granted:
         singles = {id_: found.single(each.resource, id_) for id_ in each.ids}
         if len(each.ids) > 1:
-            differs = _judge_differences(bench, each.resource, each.response, singles) or differs
+            differs = _judge_differences(ctx, each.resource, each.response, singles) or differs
     if not differs:
-        bench.skip("needs host paths by id in the configuration: the answers for single devices do not differ")
-    bench.note("judged by differences between devices alone")
+        ctx.skip("needs host paths by id in the configuration: the answers for single devices do not differ")
+    ctx.note("judged by differences between devices alone")
 
 
 def _judge_differences(
-    bench: Bench, resource: str, together: ContainerResponse, singles: dict[str, ContainerResponse | None]
+    ctx: CheckContext, resource: str, together: ContainerResponse, singles: dict[str, ContainerResponse | None]
 ) -> bool:
     """Whether devices differ at all."""
     things = {id_: _hardware(id_, each) for id_, each in singles.items() if each is not None}
@@ -115,7 +111,7 @@ def _judge_differences(
     for id_, each in own.items():
         if missing := sorted(each - found):
             text = f"{resource}: Allocate of all devices grants nothing for {id_!r}: {quoted(missing)} is missing"
-            bench.error(text, resource=resource, id=id_, missing=missing[:10])
+            ctx.error(text, resource=resource, id=id_, missing=missing[:10])
             break
     return any(own.values())
 
@@ -135,9 +131,8 @@ def _names(response_: ContainerResponse, id_: str) -> bool:
     return any(id_ in value.split(",") for value in response_.envs.values())
 
 
-@check(
+@GROUP.check(
     "alloc-isolated",
-    GROUP,
     "Two devices have no device node in common",
     level=Level.WARNING,
     what="Up to eight devices are allocated one by one. Device nodes and CDI names that two of them have in common are reported, but for "
@@ -147,34 +142,32 @@ def _names(response_: ContainerResponse, id_: str) -> bool:
     source="public reports",
     rules="DM-126",
 )
-async def isolated(bench: Bench) -> None:
-    """Disjoint, but for what is shared."""
-    declared = set(bench.config.shared_nodes)
+async def isolated(ctx: CheckContext) -> None:
+    declared = set(ctx.config.shared_nodes)
     judged = False
-    found = [each for each in await granted(bench) if len(each.ids) == 1]
-    for resource in bench.resources:
+    found = [each for each in await granted(ctx) if len(each.ids) == 1]
+    for resource in ctx.resources:
         nodes = {e.ids[0]: _nodes(e.response) - declared for e in found if e.resource == resource}
         common = set.intersection(*nodes.values()) if len(nodes) > 1 else set()
         if common and not declared:
             nodes = {id_: each - common for id_, each in nodes.items()}
-            bench.note(f"{resource}: {quoted(sorted(common))} taken as shared, as all devices have it")
+            ctx.note(f"{resource}: {quoted(sorted(common))} taken as shared, as all devices have it")
         judged = judged or (len(nodes) > 1 and any(nodes.values()))
         times = Counter(node for each in nodes.values() for node in each)
         if shared := sorted(node for node, count in times.items() if count > 1):
             owners = sorted(id_ for id_, each in nodes.items() if shared[0] in each)
             text = f"{resource}: {quoted(owners)} have {shared[0]} in common"
-            bench.warning(text, resource=resource, shared=shared[:10], ids=owners)
-    if not judged and not bench.findings:
-        bench.skip("the answers for single devices have no device nodes or CDI names that differ")
+            ctx.warning(text, resource=resource, shared=shared[:10], ids=owners)
+    if not judged and not ctx.findings:
+        ctx.skip("the answers for single devices have no device nodes or CDI names that differ")
 
 
 def _nodes(response_: ContainerResponse) -> set[str]:
     return {each.host_path for each in response_.devices} | set(cdi_names(response_))
 
 
-@check(
+@GROUP.check(
     "alloc-two-containers-one-pod",
-    GROUP,
     "Each of two containers gets its own devices",
     level=Level.ERROR,
     what="Allocate is called for one device, at once for another, and for the other once more: both answers for it have to be the same, "
@@ -185,25 +178,23 @@ def _nodes(response_: ContainerResponse) -> set[str]:
     source="the code of the kubelet; public reports",
     rules="DM-98 DM-123",
 )
-async def two_containers(bench: Bench) -> None:
-    """Its own, not the other's."""
-    for resource, ids in with_devices(bench, 2):
+async def two_containers(ctx: CheckContext) -> None:
+    for resource, ids in with_devices(ctx, 2):
         one, other = ids[:2]
-        async with bench.connection(resource) as plugin:
-            await response(bench, plugin, [one])
-            after_one = await response(bench, plugin, [other])
-            after_itself = await response(bench, plugin, [other])
+        async with ctx.connection(resource) as plugin:
+            await response(ctx, plugin, [one])
+            after_one = await response(ctx, plugin, [other])
+            after_itself = await response(ctx, plugin, [other])
         if likeness(after_one) != likeness(after_itself):
             text = f"{resource}: {other!r} is granted otherwise right after {one!r}"
-            bench.error(text, resource=resource, differs=difference(after_one, after_itself))
+            ctx.error(text, resource=resource, differs=difference(after_one, after_itself))
         elif _names(after_one, one) and _names(after_one, other):
             text = f"{resource}: Allocate of {other!r} grants {one!r} of the call before as well"
-            bench.error(text, resource=resource, ids=[one, other])
+            ctx.error(text, resource=resource, ids=[one, other])
 
 
-@check(
+@GROUP.check(
     "alloc-order-independent",
-    GROUP,
     "What is granted does not depend on the order of calls",
     level=Level.ERROR,
     stage=Stage.OWN,
@@ -215,32 +206,31 @@ async def two_containers(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-98 DM-100",
 )
-async def order_independent(bench: Bench) -> None:
-    """The same in both orders."""
-    await bench.start()
-    wanted = {resource: tuple(sorted(ids))[:4] for resource, ids in with_devices(bench, 2)}
-    forward = await _in_order(bench, wanted)
-    async with bench.aside() as aside:
+async def order_independent(ctx: CheckContext) -> None:
+    await ctx.start()
+    wanted = {resource: tuple(sorted(ids))[:4] for resource, ids in with_devices(ctx, 2)}
+    forward = await _in_order(ctx, wanted)
+    async with ctx.aside() as aside:
         await aside.start()
         back = await _in_order(aside, {resource: ids[::-1] for resource, ids in wanted.items()})
     different = sorted(key for key in forward if likeness(forward[key]) != likeness(back[key]))
     if not different:
         return
-    async with bench.aside() as aside:
+    async with ctx.aside() as aside:
         await aside.start()
         again = await _in_order(aside, wanted)
     if any(likeness(forward[key]) != likeness(again[key]) for key in different):
-        bench.note("every instance grants something else, whatever the order: nothing can be said")
+        ctx.note("every instance grants something else, whatever the order: nothing can be said")
         return
     resource, id_ = different[0]
     text = f"{resource}: {id_!r} is granted otherwise if the devices are asked for in the opposite order"
-    bench.error(text, resource=resource, id=id_, differs=difference(forward[different[0]], back[different[0]]))
+    ctx.error(text, resource=resource, id=id_, differs=difference(forward[different[0]], back[different[0]]))
 
 
-async def _in_order(bench: Bench, wanted: dict[str, tuple[str, ...]]) -> dict[tuple[str, str], ContainerResponse]:
+async def _in_order(ctx: CheckContext, wanted: dict[str, tuple[str, ...]]) -> dict[tuple[str, str], ContainerResponse]:
     found = {}
     for resource, ids in wanted.items():
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             for id_ in ids:
-                found[resource, id_] = await response(bench, plugin, [id_])
+                found[resource, id_] = await response(ctx, plugin, [id_])
     return found

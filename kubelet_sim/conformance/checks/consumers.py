@@ -7,14 +7,14 @@ once: one that ends with 0 is started again, as often as it is needed. What it p
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
 from attrs import define, field
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Run, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.config import Isolation
 from kubelet_sim.conformance.pods import pod_of
 from kubelet_sim.errors import RpcFailed
@@ -38,7 +38,7 @@ _TWO_PODS = (("alpha", 2), ("beta", 1))
 class _Calls(Hook):
     """What the consumer called."""
 
-    bench: Bench
+    ctx: CheckContext
     answered_s: list[float] = field(factory=list)
     refused: int = 0
     refuses: bool = False
@@ -47,17 +47,17 @@ class _Calls(Hook):
         del method
         if self.refuses:
             self.refused += 1
-            self.bench.ring()
+            self.ctx.ring()
             raise RpcFailed("ResourceExhausted", "rejected by rate limit")
         self.answered_s.append(time.monotonic())
-        self.bench.ring()
+        self.ctx.ring()
 
 
 @define
 class Consumer:
     """The program under test."""
 
-    bench: Bench
+    ctx: CheckContext
     process: PluginProcess
     calls: _Calls
     is_one_shot: bool = False
@@ -67,7 +67,7 @@ class Consumer:
         """Whether it calls the API, and is answered, once more."""
         count, deadline_s = len(self.calls.answered_s), time.monotonic() + within_s
         while (left_s := deadline_s - time.monotonic()) > 0:
-            await self.bench.holds(lambda: len(self.calls.answered_s) > count or self.process.has_ended, left_s)
+            await self.ctx.holds(lambda: len(self.calls.answered_s) > count or self.process.has_ended, left_s)
             if len(self.calls.answered_s) > count:
                 return True
             if not await self.goes_on():
@@ -90,34 +90,34 @@ class Consumer:
             await self.process.start()
             is_over = await self.process.ended(ENDED_WITHIN_S)
         if not is_over:
-            self.bench.skip("needs a consumer that prints what it found and ends")
+            self.ctx.skip("needs a consumer that prints what it found and ends")
         since_s = self.process.started_at_s or 0.0
         return sorted(filter(None, self.process.output(since_s).splitlines()))
 
 
 @asynccontextmanager
 async def consumer(
-    bench: Bench, devices: tuple[str, Sequence[str]] = PLAIN, pods: Sequence[tuple[str, int]] = _TWO_PODS
+    ctx: CheckContext, devices: tuple[str, Sequence[str]] = PLAIN, pods: Sequence[tuple[str, int]] = _TWO_PODS
 ) -> AsyncIterator[Consumer]:
     """The consumer, started and seen to read, on a node with these devices and pods."""
     resource, ids = devices
     script = {"resource": resource, "socket": "consumed.sock", "devices": [{"id": each} for each in ids]}
-    plugin = ScriptedPlugin(read_script(script), bench.directory)
-    calls = _Calls(bench)
-    remove = bench.node.hooks.add(calls)
-    process = _process(bench)
+    plugin = ScriptedPlugin(read_script(script), ctx.directory)
+    calls = _Calls(ctx)
+    remove = ctx.node.hooks.add(calls)
+    process = _process(ctx)
     try:
         await plugin.serve()
-        await register(bench.node.root.layout.registration_socket, plugin.script.registration)
-        await bench.until(lambda: bench.healthy_ids(resource), READS_WITHIN_S, "the list of our own plugin")
+        await register(ctx.node.root.layout.registration_socket, plugin.script.registration)
+        await ctx.until(lambda: ctx.healthy_ids(resource), READS_WITHIN_S, "the list of our own plugin")
         for name, count in pods:
-            await bench.node.admit(pod_of(name, {resource: count}))
+            await ctx.node.admit(pod_of(name, {resource: count}))
         await process.start()
-        it = Consumer(bench, process, calls)
+        it = Consumer(ctx, process, calls)
         if not await it.reads():
             ended = "" if process.exit_code is None else f"; it ended with {process.exit_code}"
-            bench.error(f"the consumer did not call the pod resources API within {READS_WITHIN_S:g} s{ended}")
-            bench.skip("the consumer never read")
+            ctx.error(f"the consumer did not call the pod resources API within {READS_WITHIN_S:g} s{ended}")
+            ctx.skip("the consumer never read")
         yield it
     finally:
         await process.close()
@@ -125,19 +125,18 @@ async def consumer(
         await plugin.stop()
 
 
-def _process(bench: Bench) -> PluginProcess:
-    config = bench.config
-    launch = Launch(config.consumer, bench.node.root.layout, config.env, config.cwd, is_isolated=False)
+def _process(ctx: CheckContext) -> PluginProcess:
+    config = ctx.config
+    launch = Launch(config.consumer, ctx.node.root.layout, config.env, config.cwd, is_isolated=False)
     if not launch.has_placeholder and config.isolate is not Isolation.NONE:
-        launch = Launch(config.consumer, bench.node.root.layout, config.env, config.cwd, is_isolated=True)
-    return PluginProcess(launch, bench.ring)
+        launch = Launch(config.consumer, ctx.node.root.layout, config.env, config.cwd, is_isolated=True)
+    return PluginProcess(launch, ctx.ring)
 
 
-def _in_group(id_: str, title: str, **said: Any) -> Callable[[Run], Run]:
-    return check(id_, GROUP, title, needs="Z", stage=Stage.OWN, limit_s=240, **said)
+consumer_check = partial(GROUP.check, needs="Z", stage=Stage.OWN, limit_s=240)
 
 
-@_in_group(
+@consumer_check(
     "podres-tolerates-resource-exhausted",
     "The consumer survives the rate limit",
     level=Level.ERROR,
@@ -148,28 +147,27 @@ def _in_group(id_: str, title: str, **said: Any) -> Callable[[Run], Run]:
     source="the code of the kubelet; public reports",
     rules="PR-6",
 )
-async def tolerates_limit(bench: Bench) -> None:
-    """Refused for a while."""
-    async with consumer(bench) as it:
+async def tolerates_limit(ctx: CheckContext) -> None:
+    async with consumer(ctx) as it:
         await it.reads()  # once more: whether it is one that reads once is known then
         it.calls.refuses = True
         deadline_s = time.monotonic() + READS_WITHIN_S
         while it.calls.refused < REFUSALS and time.monotonic() < deadline_s:
             count = it.calls.refused
-            await bench.holds(lambda count=count: it.calls.refused > count or it.process.has_ended, READS_WITHIN_S)  # type: ignore[misc]
+            await ctx.holds(lambda count=count: it.calls.refused > count or it.process.has_ended, READS_WITHIN_S)  # type: ignore[misc]
             if it.process.has_ended and it.process.exit_code and it.calls.refused and it.is_one_shot:
                 break  # it said so by its exit code, and is run again by whoever ran it before
             if not await it.goes_on():
-                bench.error(f"the consumer ended with {it.process.exit_code} when a call was over the rate limit")
+                ctx.error(f"the consumer ended with {it.process.exit_code} when a call was over the rate limit")
                 return
         it.calls.refuses = False
         if it.process.has_ended:
             await it.process.start()
         if not await it.reads():
-            bench.error(f"after refusals the consumer did not read again within {READS_WITHIN_S:g} s")
+            ctx.error(f"after refusals the consumer did not read again within {READS_WITHIN_S:g} s")
 
 
-@_in_group(
+@consumer_check(
     "podres-survives-socket-replacement",
     "The consumer finds the API again when its socket was made anew",
     level=Level.ERROR,
@@ -179,16 +177,15 @@ async def tolerates_limit(bench: Bench) -> None:
     source="the documentation of the pod resources API; public reports",
     rules="PR-2",
 )
-async def survives_replacement(bench: Bench) -> None:
-    """Another inode."""
-    async with consumer(bench) as it:
-        await bench.node.inject(Fault("replace-pod-resources-socket"))
+async def survives_replacement(ctx: CheckContext) -> None:
+    async with consumer(ctx) as it:
+        await ctx.node.inject(Fault("replace-pod-resources-socket"))
         if not await it.reads():
             ended = "" if it.process.exit_code is None else f"; it ended with {it.process.exit_code}"
-            bench.error(f"after the socket was replaced the consumer did not read within {READS_WITHIN_S:g} s{ended}")
+            ctx.error(f"after the socket was replaced the consumer did not read within {READS_WITHIN_S:g} s{ended}")
 
 
-@_in_group(
+@consumer_check(
     "podres-order-independent",
     "What the consumer finds does not depend on the order of the answer",
     level=Level.ERROR,
@@ -198,22 +195,21 @@ async def survives_replacement(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="PR-11 PR-23",
 )
-async def order_independent(bench: Bench) -> None:
-    """Shuffled twice."""
-    async with consumer(bench) as it:
+async def order_independent(ctx: CheckContext) -> None:
+    async with consumer(ctx) as it:
         await it.reads()
         first = await it.found()
         for seed in (1, 2, 3):
-            shuffled = await bench.node.inject(Fault("shuffle-order", {"seed": seed}))
+            shuffled = await ctx.node.inject(Fault("shuffle-order", {"seed": seed}))
             again = await it.found()
             await shuffled.undo()
             if again != first:
                 more = sorted(set(again) - set(first))[:5]
-                bench.error("in another order of the answer the consumer found something else", found=more)
+                ctx.error("in another order of the answer the consumer found something else", found=more)
                 return
 
 
-@_in_group(
+@consumer_check(
     "podres-any-resource-and-id",
     "Resource names and ids of any kind are taken as they are",
     level=Level.WARNING,
@@ -224,19 +220,18 @@ async def order_independent(bench: Bench) -> None:
     source="public reports",
     rules="DM-55 PR-22",
 )
-async def any_id(bench: Bench) -> None:
-    """Odd ones."""
-    async with consumer(bench, ODD, (("alpha", len(ODD[1])),)) as it:
+async def any_id(ctx: CheckContext) -> None:
+    async with consumer(ctx, ODD, (("alpha", len(ODD[1])),)) as it:
         if not await it.reads():
-            bench.warning(f"with odd ids the consumer stopped reading; exit code {it.process.exit_code}")
+            ctx.warning(f"with odd ids the consumer stopped reading; exit code {it.process.exit_code}")
             return
         if it.is_one_shot and (found := await it.found()):
             missing = [each for each in ODD[1] if not any(each in line for line in found)]
             if missing and len(missing) < len(ODD[1]):
-                bench.warning(f"what the consumer found lacks {', '.join(map(repr, missing))}", ids=missing)
+                ctx.warning(f"what the consumer found lacks {', '.join(map(repr, missing))}", ids=missing)
 
 
-@_in_group(
+@consumer_check(
     "podres-terminal-pods",
     "Pods that have ended are not counted as users",
     level=Level.WARNING,
@@ -246,13 +241,12 @@ async def any_id(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="PR-11 PR-31",
 )
-async def terminal_pods(bench: Bench) -> None:
-    """Listed, and nobody's user."""
-    async with consumer(bench) as it:
-        await bench.node.admit(pod_of("ended-pod", {PLAIN[0]: 99}))  # refused, and so over
-        active = await bench.node.inject(Fault("list-ended-pods"))
+async def terminal_pods(ctx: CheckContext) -> None:
+    async with consumer(ctx) as it:
+        await ctx.node.admit(pod_of("ended-pod", {PLAIN[0]: 99}))  # refused, and so over
+        active = await ctx.node.inject(Fault("list-ended-pods"))
         found = await it.found()
         await active.undo()
         named = [line for line in found if "ended-pod" in line]
         if named and any(PLAIN[0] in line for line in named):
-            bench.warning("the consumer names a pod that has ended as a user of devices", lines=named[:5])
+            ctx.warning("the consumer names a pod that has ended as a user of devices", lines=named[:5])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.checks.lists import SHOWN, some
-from kubelet_sim.conformance.host import host_of
+from kubelet_sim.conformance.host_files import host_of
 from kubelet_sim.conformance.plugin_log import Listed
 from kubelet_sim.conformance.pods import CONTAINER, admitted, pod_of
 from kubelet_sim.model.admission import Admitted
@@ -24,22 +24,21 @@ def health_of(listed: Listed | None) -> dict[str, bool]:
     return {} if listed is None else {str(device.id): device.is_healthy for device in listed.devices}
 
 
-def a_healthy_one(bench: Bench) -> tuple[ResourceName, str]:
+def a_healthy_one(ctx: CheckContext) -> tuple[ResourceName, str]:
     """A resource and one of its healthy devices. Skips the check if there is none."""
-    found = [(resource, ids[0]) for resource in bench.resources if (ids := bench.healthy_ids(resource))]
+    found = [(resource, ids[0]) for resource in ctx.resources if (ids := ctx.healthy_ids(resource))]
     if not found:
-        bench.skip("needs a healthy device")
+        ctx.skip("needs a healthy device")
     return found[0]
 
 
-async def change(bench: Bench, resource: str, holds: Callable[[dict[str, bool]], bool], within_s: float) -> bool:
+async def change(ctx: CheckContext, resource: str, holds: Callable[[dict[str, bool]], bool], within_s: float) -> bool:
     """Whether a list comes, or has come, of which it holds."""
-    return bool(await bench.holds(lambda: holds(health_of(bench.seen.current_list(resource))), within_s))
+    return bool(await ctx.holds(lambda: holds(health_of(ctx.seen.current_list(resource))), within_s))
 
 
-@check(
+@GROUP.check(
     "health-initial-state-true",
-    GROUP,
     "The first list shows each device as it is",
     level=Level.ERROR,
     what="A device is broken before the plugin starts, and the first list that has any device is looked at.",
@@ -52,29 +51,27 @@ async def change(bench: Bench, resource: str, holds: Callable[[dict[str, bool]],
     hooks="break mend",
     stage=Stage.OWN,
 )
-async def initial_state(bench: Bench) -> None:
-    """The dead one dead, the good ones good."""
-    await bench.start_or_skip()
-    resource, broken = a_healthy_one(bench)
-    good = set(bench.healthy_ids(resource)) - {broken}
-    await bench.stop_plugin()
-    async with bench.broken(broken, resource):
+async def initial_state(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    resource, broken = a_healthy_one(ctx)
+    good = set(ctx.healthy_ids(resource)) - {broken}
+    await ctx.stop_plugin()
+    async with ctx.broken(broken, resource):
         since_s = time.monotonic()
-        await bench.start()
-        first = next((each for each in bench.seen.lists_of(resource, since_s) if each.devices), None)
+        await ctx.start()
+        first = next((each for each in ctx.seen.lists_of(resource, since_s) if each.devices), None)
         if first is None:
-            bench.skip("no list with devices came after a device was broken")
+            ctx.skip("no list with devices came after a device was broken")
         health = health_of(first)
         if health.get(broken):
-            bench.error(f"{resource}: {broken!r} was broken before the start and is listed as healthy", id=broken)
+            ctx.error(f"{resource}: {broken!r} was broken before the start and is listed as healthy", id=broken)
         wrong = sorted(device for device in good if health.get(device) is False)
         if wrong:
-            bench.warning(f"{resource}: {some(wrong)} are good and listed as unhealthy at first", ids=wrong[:SHOWN])
+            ctx.warning(f"{resource}: {some(wrong)} are good and listed as unhealthy at first", ids=wrong[:SHOWN])
 
 
-@check(
+@GROUP.check(
     "health-down-propagates",
-    GROUP,
     "A device that breaks is listed as unhealthy within 30 s, and only that one",
     level=Level.ERROR,
     what="One healthy device is broken by --break and mended afterwards.",
@@ -86,25 +83,21 @@ async def initial_state(bench: Bench) -> None:
     hooks="break mend",
     stage=Stage.RESTARTS,
 )
-async def down(bench: Bench) -> None:
-    """Within half a minute."""
-    resource, broken = a_healthy_one(bench)
-    before = health_of(bench.seen.current_list(resource))
-    async with bench.broken(broken, resource):
-        if not await change(bench, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
-            bench.error(
-                f"{resource}: {broken!r} was broken and is still listed as healthy after {CHANGES_WITHIN_S:g} s"
-            )
-        after = health_of(bench.seen.current_list(resource))
+async def down(ctx: CheckContext) -> None:
+    resource, broken = a_healthy_one(ctx)
+    before = health_of(ctx.seen.current_list(resource))
+    async with ctx.broken(broken, resource):
+        if not await change(ctx, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
+            ctx.error(f"{resource}: {broken!r} was broken and is still listed as healthy after {CHANGES_WITHIN_S:g} s")
+        after = health_of(ctx.seen.current_list(resource))
         others = sorted(each for each in before if each != broken and before[each] and not after.get(each, False))
         if others:
-            bench.error(f"{resource}: {broken!r} was broken, and {some(others)} went with it", ids=others[:SHOWN])
-    await change(bench, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S)
+            ctx.error(f"{resource}: {broken!r} was broken, and {some(others)} went with it", ids=others[:SHOWN])
+    await change(ctx, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S)
 
 
-@check(
+@GROUP.check(
     "health-recovers",
-    GROUP,
     "A device that is mended is listed as healthy within 30 s",
     level=Level.WARNING,
     what="One device is broken, and mended when the list has shown it.",
@@ -116,21 +109,19 @@ async def down(bench: Bench) -> None:
     hooks="break mend",
     stage=Stage.RESTARTS,
 )
-async def recovers(bench: Bench) -> None:
-    """Without a restart."""
-    resource, broken = a_healthy_one(bench)
-    async with bench.broken(broken, resource):
-        if not await change(bench, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
-            bench.skip("the plugin did not notice that the device broke: see health-down-propagates")
-    if not await change(bench, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S):
-        bench.warning(
+async def recovers(ctx: CheckContext) -> None:
+    resource, broken = a_healthy_one(ctx)
+    async with ctx.broken(broken, resource):
+        if not await change(ctx, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
+            ctx.skip("the plugin did not notice that the device broke: see health-down-propagates")
+    if not await change(ctx, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S):
+        ctx.warning(
             f"{resource}: {broken!r} was mended and is not healthy again after {CHANGES_WITHIN_S:g} s", id=broken
         )
 
 
-@check(
+@GROUP.check(
     "health-recovers-from-start",
-    GROUP,
     "A device that was broken when the plugin started is listed as healthy when it is mended",
     level=Level.WARNING,
     what="A device is broken, the plugin started, the device mended; within 30 s the list has to say so.",
@@ -142,24 +133,22 @@ async def recovers(bench: Bench) -> None:
     hooks="break mend",
     stage=Stage.OWN,
 )
-async def recovers_from_start(bench: Bench) -> None:
-    """Away at first."""
-    await bench.start_or_skip()
-    resource, broken = a_healthy_one(bench)
-    await bench.stop_plugin()
-    async with bench.broken(broken, resource):
+async def recovers_from_start(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    resource, broken = a_healthy_one(ctx)
+    await ctx.stop_plugin()
+    async with ctx.broken(broken, resource):
         since_s = time.monotonic()
-        await bench.start()
-        if not bench.seen.lists_of(resource, since_s):
-            bench.note("no list came while the device was broken")
-    if not await change(bench, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S):
+        await ctx.start()
+        if not ctx.seen.lists_of(resource, since_s):
+            ctx.note("no list came while the device was broken")
+    if not await change(ctx, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S):
         text = f"{resource}: {broken!r} was broken at the start and mended, and is not healthy after {CHANGES_WITHIN_S:g} s"
-        bench.warning(text, id=broken)
+        ctx.warning(text, id=broken)
 
 
-@check(
+@GROUP.check(
     "health-kept-in-list",
-    GROUP,
     "A device that breaks stays in the list, as unhealthy",
     level=Level.ERROR,
     what="A pod is given a device, and that device is broken. If it leaves the list, that is a warning; an error for kubelets since 1.34.",
@@ -172,29 +161,25 @@ async def recovers_from_start(bench: Bench) -> None:
     hooks="break mend",
     stage=Stage.RESTARTS,
 )
-async def kept(bench: Bench) -> None:
-    """Broken is not gone."""
-    resource, _ = a_healthy_one(bench)
+async def kept(ctx: CheckContext) -> None:
+    resource, _ = a_healthy_one(ctx)
     pod = pod_of("holder", {resource: 1})
-    async with admitted(bench, pod) as verdict:
+    async with admitted(ctx, pod) as verdict:
         if not isinstance(verdict, Admitted):
-            bench.skip("needs a device that a pod gets")
-        record = bench.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
+            ctx.skip("needs a device that a pod gets")
+        record = ctx.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
         broken = min(map(str, record.ids)) if record else ""
-        async with bench.broken(broken, resource):
-            if not await change(bench, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
-                bench.skip("the plugin did not notice that the device broke: see health-down-propagates")
-            if broken not in health_of(bench.seen.current_list(resource)):
-                level = Level.ERROR if bench.profile.vanished_device_crashes else Level.WARNING
-                bench.find(
-                    level, f"{resource}: {broken!r} was broken while a pod used it, and left the list", id=broken
-                )
-        await change(bench, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S)
+        async with ctx.broken(broken, resource):
+            if not await change(ctx, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):
+                ctx.skip("the plugin did not notice that the device broke: see health-down-propagates")
+            if broken not in health_of(ctx.seen.current_list(resource)):
+                level = Level.ERROR if ctx.profile.vanished_device_crashes else Level.WARNING
+                ctx.find(level, f"{resource}: {broken!r} was broken while a pod used it, and left the list", id=broken)
+        await change(ctx, resource, lambda health: health.get(broken, False), CHANGES_WITHIN_S)
 
 
-@check(
+@GROUP.check(
     "health-missing-path-unhealthy",
-    GROUP,
     "A device whose host path is missing is never healthy",
     level=Level.ERROR,
     what="Every list is held against the host paths that the configuration names for each id.",
@@ -205,24 +190,22 @@ async def kept(bench: Bench) -> None:
     needs="HF",
     optional="H",
 )
-async def missing_path(bench: Bench) -> None:
-    """No path, no health."""
-    if not bench.config.host_paths:
-        bench.skip("needs a mapping of ids to host paths in the configuration: host-paths")
-    for resource in bench.resources:
-        wrong = sorted(each for each in bench.healthy_ids(resource) if not _is_there(bench, each))
+async def missing_path(ctx: CheckContext) -> None:
+    if not ctx.config.host_paths:
+        ctx.skip("needs a mapping of ids to host paths in the configuration: host-paths")
+    for resource in ctx.resources:
+        wrong = sorted(each for each in ctx.healthy_ids(resource) if not _is_there(ctx, each))
         if wrong:
-            bench.error(f"{resource}: {some(wrong)} are listed as healthy without their host paths", ids=wrong[:SHOWN])
+            ctx.error(f"{resource}: {some(wrong)} are listed as healthy without their host paths", ids=wrong[:SHOWN])
 
 
-def _is_there(bench: Bench, device: str) -> bool:
-    paths = bench.config.host_paths.get(device, ())
-    return all(map(host_of(bench).resolved, paths))
+def _is_there(ctx: CheckContext, device: str) -> bool:
+    paths = ctx.config.host_paths.get(device, ())
+    return all(map(host_of(ctx).resolved, paths))
 
 
-@check(
+@GROUP.check(
     "health-monitor-failure-visible",
-    GROUP,
     "A plugin that cannot tell the health of its devices does not call them healthy",
     level=Level.WARNING,
     what="The source of health is made unavailable by --monitor-down, and the plugin started. It has to end, or list nothing as healthy.",
@@ -234,21 +217,19 @@ def _is_there(bench: Bench, device: str) -> bool:
     hooks="monitor-down",
     stage=Stage.OWN,
 )
-async def monitor_failure(bench: Bench) -> None:
-    """Not known is not good."""
-    async with bench.surroundings("monitor-down"):
-        await bench.start(settled=False)
-        await bench.holds(lambda: bench.plugin.has_ended or bench.seen.lists, CHANGES_WITHIN_S)
-        await bench.settled(CHANGES_WITHIN_S)
-        for resource in bench.resources:
-            if not bench.plugin.has_ended and (ids := list(bench.healthy_ids(resource))):
+async def monitor_failure(ctx: CheckContext) -> None:
+    async with ctx.surroundings("monitor-down"):
+        await ctx.start(settled=False)
+        await ctx.holds(lambda: ctx.plugin.has_ended or ctx.seen.lists, CHANGES_WITHIN_S)
+        await ctx.settled(CHANGES_WITHIN_S)
+        for resource in ctx.resources:
+            if not ctx.plugin.has_ended and (ids := list(ctx.healthy_ids(resource))):
                 text = f"{resource}: without a source of health {some(ids)} are listed as healthy"
-                bench.warning(text, resource=str(resource), ids=ids[:SHOWN])
+                ctx.warning(text, resource=str(resource), ids=ids[:SHOWN])
 
 
-@check(
+@GROUP.check(
     "inv-hotplug-reported",
-    GROUP,
     "Devices that come or go are reported within 60 s",
     level=Level.WARNING,
     what="A device is added by --add, then one removed by --remove; lists have to show both.",
@@ -261,32 +242,28 @@ async def monitor_failure(bench: Bench) -> None:
     hooks="add remove",
     stage=Stage.RESTARTS,
 )
-async def hotplug(bench: Bench) -> None:
-    """One more, one less."""
-    known = {resource: set(health_of(bench.seen.current_list(resource))) for resource in bench.resources}
+async def hotplug(ctx: CheckContext) -> None:
+    known = {resource: set(health_of(ctx.seen.current_list(resource))) for resource in ctx.resources}
 
     def new() -> tuple[str, str] | None:
-        for resource in bench.resources:
-            for device in sorted(set(health_of(bench.seen.current_list(resource))) - known[resource]):
+        for resource in ctx.resources:
+            for device in sorted(set(health_of(ctx.seen.current_list(resource))) - known[resource]):
                 return str(resource), device
         return None
 
-    await bench.hook("add")
-    came = await bench.holds(new, HOTPLUG_WITHIN_S)
+    await ctx.hook("add")
+    came = await ctx.holds(new, HOTPLUG_WITHIN_S)
     if came is None:
-        bench.warning(f"a device that was added is not listed after {HOTPLUG_WITHIN_S:g} s")
+        ctx.warning(f"a device that was added is not listed after {HOTPLUG_WITHIN_S:g} s")
         return
     resource, device = came
-    await bench.hook("remove", device, resource)
-    if not await change(bench, resource, lambda health: not health.get(device, False), HOTPLUG_WITHIN_S):
-        bench.warning(
-            f"{resource}: {device!r} was removed and is still healthy after {HOTPLUG_WITHIN_S:g} s", id=device
-        )
+    await ctx.hook("remove", device, resource)
+    if not await change(ctx, resource, lambda health: not health.get(device, False), HOTPLUG_WITHIN_S):
+        ctx.warning(f"{resource}: {device!r} was removed and is still healthy after {HOTPLUG_WITHIN_S:g} s", id=device)
 
 
-@check(
+@GROUP.check(
     "inv-stable-ids",
-    GROUP,
     "The same devices have the same ids after a restart of the plugin",
     level=Level.ERROR,
     what="The ids of each resource before and after a restart of the plugin.",
@@ -298,15 +275,14 @@ async def hotplug(bench: Bench) -> None:
     needs="P",
     stage=Stage.OWN,
 )
-async def stable_ids(bench: Bench) -> None:
-    """Whoever starts first."""
-    await bench.start_or_skip()
-    before = {resource: set(health_of(bench.seen.current_list(resource))) for resource in bench.resources}
-    await bench.stop_plugin()
-    await bench.start_or_skip(again="shutdown-gap-short")
+async def stable_ids(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    before = {resource: set(health_of(ctx.seen.current_list(resource))) for resource in ctx.resources}
+    await ctx.stop_plugin()
+    await ctx.start_or_skip(again="shutdown-gap-short")
     for resource, ids in before.items():
-        after = set(health_of(bench.seen.current_list(resource)))
+        after = set(health_of(ctx.seen.current_list(resource)))
         if after != ids:
             lost, new = sorted(ids - after), sorted(after - ids)
             text = f"{resource}: after a restart {len(lost)} ids are gone and {len(new)} are new"
-            bench.error(text, resource=str(resource), gone=lost[:SHOWN], new=new[:SHOWN])
+            ctx.error(text, resource=str(resource), gone=lost[:SHOWN], new=new[:SHOWN])

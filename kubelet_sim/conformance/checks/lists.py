@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 
 from kubelet_sim.conformance.answers import quoted
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.plugin_log import Listed
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
@@ -35,13 +35,15 @@ def distinct(lists: Iterable[Listed]) -> Iterator[Listed]:
             yield each
 
 
-def report(bench: Bench, what: Callable[[Device], bool], say: Callable[[str, list[str]], str], level: Level) -> None:
+def report(
+    ctx: CheckContext, what: Callable[[Device], bool], say: Callable[[str, list[str]], str], level: Level
+) -> None:
     """One finding a resource: the ids, in all lists so far, of devices that are so."""
-    for resource in bench.resources:
-        listed = {device.id: None for each in bench.seen.lists_of(resource) for device in each.devices if what(device)}
+    for resource in ctx.resources:
+        listed = {device.id: None for each in ctx.seen.lists_of(resource) for device in each.devices if what(device)}
         if listed:
             ids = [str(each) for each in listed]
-            bench.find(level, say(resource, ids), resource=str(resource), ids=ids[:SHOWN], count=len(ids))
+            ctx.find(level, say(resource, ids), resource=str(resource), ids=ids[:SHOWN], count=len(ids))
 
 
 def some(ids: list[str]) -> str:
@@ -49,9 +51,8 @@ def some(ids: list[str]) -> str:
     return quoted(ids, 3)
 
 
-@check(
+@GROUP.check(
     "law-first-message-full-list",
-    GROUP,
     "The first list comes within 5 s of each stream, and is full",
     level=Level.ERROR,
     what="The time from the opening of each stream to its first list, and whether devices come only later. An empty start that is "
@@ -63,44 +64,43 @@ def some(ids: list[str]) -> str:
     needs_ready=False,
     is_quick=True,
 )
-async def first_message(bench: Bench) -> None:
-    """Soon and full, on the kubelet's streams and on others."""
-    if not bench.seen.streams:
-        bench.skip("no stream was opened: see reg-happens")
-    for stream in tuple(bench.seen.streams):
-        lists = [e for e in bench.seen.lists if (e.client, e.incarnation) == (stream.client, stream.incarnation)]
+async def first_message(ctx: CheckContext) -> None:
+    if not ctx.seen.streams:
+        ctx.skip("no stream was opened: see reg-happens")
+    for stream in tuple(ctx.seen.streams):
+        lists = [e for e in ctx.seen.lists if (e.client, e.incarnation) == (stream.client, stream.incarnation)]
         if not lists:
-            if stream is bench.seen.stream(stream.resource):
+            if stream is ctx.seen.stream(stream.resource):
                 text = f"{stream.resource}: no list came within {time.monotonic() - stream.at_s:.0f} s of the stream's opening"
-                bench.error(text, resource=str(stream.resource))
+                ctx.error(text, resource=str(stream.resource))
             continue
-        _judge_first(bench, stream.resource, lists[0].at_s - stream.at_s)
-        _judge_full(bench, lists, stream.at_s)
-    if bench.config.is_beyond and bench.plugin.can_start and bench.seen.lists:
-        await _later_streams(bench)
+        _judge_first(ctx, stream.resource, lists[0].at_s - stream.at_s)
+        _judge_full(ctx, lists, stream.at_s)
+    if ctx.config.is_beyond and ctx.plugin.can_start and ctx.seen.lists:
+        await _later_streams(ctx)
 
 
-def _judge_first(bench: Bench, resource: str, took_s: float) -> None:
+def _judge_first(ctx: CheckContext, resource: str, took_s: float) -> None:
     if took_s > FIRST_WITHIN_S:
         level = Level.ERROR if took_s > FIRST_AT_LATEST_S else Level.WARNING
         text = f"{resource}: the first list came after {took_s:.1f} s, more than {FIRST_WITHIN_S:g} s"
-        bench.find(level, text, resource=resource, took_s=round(took_s, 3))
+        ctx.find(level, text, resource=resource, took_s=round(took_s, 3))
 
 
-def _judge_full(bench: Bench, lists: list[Listed], opened_s: float) -> None:
+def _judge_full(ctx: CheckContext, lists: list[Listed], opened_s: float) -> None:
     resource = str(lists[0].resource)
     early = [each for each in lists if each.at_s - opened_s <= FIRST_WITHIN_S] or lists[:1]
     if not lists[0].devices and early[-1].devices:
-        bench.info(f"{resource}: the first list was empty, the full one followed")
+        ctx.info(f"{resource}: the first list was empty, the full one followed")
     there = {device.id for device in early[-1].devices}
     late = sorted({str(device.id) for device in lists[-1].devices} - there)
-    if late and bench.check.stage is Stage.SHARED:
+    if late and ctx.check.stage is Stage.SHARED:
         text = f"{resource}: {some(late)} came later than {FIRST_WITHIN_S:g} s after the stream's opening"
-        bench.error(text, resource=resource, ids=late[:SHOWN], count=len(late))
+        ctx.error(text, resource=resource, ids=late[:SHOWN], count=len(late))
 
 
-async def _later_streams(bench: Bench) -> None:
-    async with bench.aside() as aside:
+async def _later_streams(ctx: CheckContext) -> None:
+    async with ctx.aside() as aside:
         await aside.start()
         for resource in aside.resources:
             full = {device.id for device in (await aside.list_of(resource)).devices}
@@ -123,9 +123,8 @@ async def first_of(lists: AsyncIterator[tuple[Device, ...]], within_s: float) ->
     return None
 
 
-@check(
+@GROUP.check(
     "law-stream-stays-open",
-    GROUP,
     "The plugin does not end its stream",
     level=Level.ERROR,
     what="The ends of streams while nothing happens.",
@@ -137,30 +136,28 @@ async def first_of(lists: AsyncIterator[tuple[Device, ...]], within_s: float) ->
     observes=True,
     is_quick=True,
 )
-async def stays_open(bench: Bench) -> None:
-    """No stream ends by itself."""
-    if not bench.seen.streams:
-        bench.skip("no stream was opened: see reg-happens")
-    window = await bench.observe(60.0)
-    for end in bench.seen.ends:
+async def stays_open(ctx: CheckContext) -> None:
+    if not ctx.seen.streams:
+        ctx.skip("no stream was opened: see reg-happens")
+    window = await ctx.observe(60.0)
+    for end in ctx.seen.ends:
         if end.at_s > window.end_s or (end.error is not None and TOO_LARGE in end.error.description):
             continue
-        opened = next(e for e in bench.seen.streams if (e.client, e.incarnation) == (end.client, end.incarnation))
-        if replaced(bench, end.resource, opened.at_s, end.at_s):
+        opened = next(e for e in ctx.seen.streams if (e.client, e.incarnation) == (end.client, end.incarnation))
+        if replaced(ctx, end.resource, opened.at_s, end.at_s):
             continue
         how = "with OK" if end.error is None else str(end.error)
         text = f"{end.resource}: the plugin ended its stream after {end.at_s - opened.at_s:.1f} s, {how}"
-        bench.error(text, resource=str(end.resource), after_s=round(end.at_s - opened.at_s, 3))
+        ctx.error(text, resource=str(end.resource), after_s=round(end.at_s - opened.at_s, 3))
 
 
-def replaced(bench: Bench, resource: str, opened_s: float, ended_s: float) -> bool:
+def replaced(ctx: CheckContext, resource: str, opened_s: float, ended_s: float) -> bool:
     """Whether the plugin had registered again before the stream ended: then the kubelet cut it."""
-    return any(opened_s < each.at_s <= ended_s for each in bench.seen.registrations_of(resource))
+    return any(opened_s < each.at_s <= ended_s for each in ctx.seen.registrations_of(resource))
 
 
-@check(
+@GROUP.check(
     "law-full-list-every-time",
-    GROUP,
     "A change is told by a full list",
     level=Level.ERROR,
     needs="H",
@@ -171,31 +168,29 @@ def replaced(bench: Bench, resource: str, opened_s: float, ended_s: float) -> bo
     source="the code of the kubelet; the documentation of device plugins",
     rules="DM-51",
 )
-async def full_every_time(bench: Bench) -> None:
-    """All others are still there."""
-    for resource in bench.resources:
-        before = await bench.list_of(resource)
+async def full_every_time(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        before = await ctx.list_of(resource)
         if len({device.id for device in before.devices}) <= 1:
-            bench.note(f"{resource} has no two devices")
+            ctx.note(f"{resource} has no two devices")
             continue
         victim, since_s = before.devices[0].id, time.monotonic()
-        async with bench.broken(victim, resource):
-            after = await bench.holds(lambda: bench.seen.lists_of(resource, since_s), CHANGE_WITHIN_S)  # noqa: B023 - asked at once
+        async with ctx.broken(victim, resource):
+            after = await ctx.holds(lambda: ctx.seen.lists_of(resource, since_s), CHANGE_WITHIN_S)  # noqa: B023 - asked at once
             if not after:
-                bench.note(f"{resource}: no list came after {victim!r} was broken: see health-down-propagates")
+                ctx.note(f"{resource}: no list came after {victim!r} was broken: see health-down-propagates")
                 continue
             missing = sorted(
                 {str(d.id) for d in before.devices} - {str(d.id) for d in after[0].devices} - {str(victim)}
             )
             if missing:
                 text = f"{resource}: after {victim!r} was broken the list lacks {some(missing)}"
-                bench.error(text, resource=resource, broken=str(victim), missing=missing[:SHOWN])
-        await bench.holds(lambda: victim in bench.healthy_ids(resource), CHANGE_WITHIN_S)  # noqa: B023 - asked at once
+                ctx.error(text, resource=resource, broken=str(victim), missing=missing[:SHOWN])
+        await ctx.holds(lambda: victim in ctx.healthy_ids(resource), CHANGE_WITHIN_S)  # noqa: B023 - asked at once
 
 
-@check(
+@GROUP.check(
     "law-unique-ids",
-    GROUP,
     "No id stands twice in a list",
     level=Level.ERROR,
     what="The ids of every list.",
@@ -205,21 +200,19 @@ async def full_every_time(bench: Bench) -> None:
     rules="DM-53",
     is_quick=True,
 )
-async def unique_ids(bench: Bench) -> None:
-    """Each id once."""
+async def unique_ids(ctx: CheckContext) -> None:
     worst: dict[str, dict[str, int]] = {}
-    for listed in distinct(bench.seen.lists):
+    for listed in distinct(ctx.seen.lists):
         twice = {str(id_): n for id_, n in Counter(device.id for device in listed.devices).items() if n > 1}
         worst.setdefault(listed.resource, {}).update(twice)
     for resource, twice in worst.items():
         if twice:
             text = f"{resource}: {some(sorted(twice))} stand more than once in a list"
-            bench.error(text, resource=resource, times=dict(list(twice.items())[:SHOWN]))
+            ctx.error(text, resource=resource, times=dict(list(twice.items())[:SHOWN]))
 
 
-@check(
+@GROUP.check(
     "law-nonempty-ids",
-    GROUP,
     "No id is empty",
     level=Level.ERROR,
     what="The ids of every list.",
@@ -229,14 +222,12 @@ async def unique_ids(bench: Bench) -> None:
     rules="DM-51",
     is_quick=True,
 )
-async def nonempty_ids(bench: Bench) -> None:
-    """Each device has an id."""
-    report(bench, lambda d: not d.id, lambda resource, _: f"{resource} lists a device with an empty id", Level.ERROR)
+async def nonempty_ids(ctx: CheckContext) -> None:
+    report(ctx, lambda d: not d.id, lambda resource, _: f"{resource} lists a device with an empty id", Level.ERROR)
 
 
-@check(
+@GROUP.check(
     "law-id-length",
-    GROUP,
     "Ids have at most 63 characters",
     level=Level.WARNING,
     what="The ids of every list.",
@@ -245,19 +236,17 @@ async def nonempty_ids(bench: Bench) -> None:
     source="the API file, against the code of the kubelet",
     rules="DM-55",
 )
-async def id_length(bench: Bench) -> None:
-    """None is longer."""
+async def id_length(ctx: CheckContext) -> None:
     report(
-        bench,
+        ctx,
         lambda device: len(device.id) > LONGEST_ID,
         lambda resource, ids: f"{resource}: {len(ids)} ids are longer than {LONGEST_ID} characters: {some(ids)}",
         Level.WARNING,
     )
 
 
-@check(
+@GROUP.check(
     "law-id-charset",
-    GROUP,
     "Ids are printable ASCII without blanks and commas",
     level=Level.WARNING,
     what="The ids of every list.",
@@ -266,19 +255,17 @@ async def id_length(bench: Bench) -> None:
     source="public reports",
     rules="DM-55",
 )
-async def id_charset(bench: Bench) -> None:
-    """Nothing odd."""
+async def id_charset(ctx: CheckContext) -> None:
     report(
-        bench,
+        ctx,
         lambda device: any(not "!" <= letter <= "~" or letter == "," for letter in device.id),
         lambda resource, ids: f"{resource}: ids with blanks, commas or other odd characters: {some(ids)}",
         Level.WARNING,
     )
 
 
-@check(
+@GROUP.check(
     "law-ids-unique-across-resources",
-    GROUP,
     "No two resources share an id",
     level=Level.WARNING,
     needs="BM",
@@ -288,23 +275,21 @@ async def id_charset(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-55 DM-157",
 )
-async def unique_across(bench: Bench) -> None:
-    """Disjoint sets of ids."""
-    if len(bench.resources) <= 1:
-        bench.skip("needs a plugin with two resources")
+async def unique_across(ctx: CheckContext) -> None:
+    if len(ctx.resources) <= 1:
+        ctx.skip("needs a plugin with two resources")
     owners: dict[str, set[str]] = {}
-    for listed in bench.seen.lists:
+    for listed in ctx.seen.lists:
         for device in listed.devices:
             owners.setdefault(str(device.id), set()).add(str(listed.resource))
     shared = sorted(id_ for id_, of in owners.items() if len(of) > 1)
     if shared:
         of = sorted(owners[shared[0]])
-        bench.warning(f"{' and '.join(of)} share ids: {some(shared)}", ids=shared[:SHOWN], resources=of)
+        ctx.warning(f"{' and '.join(of)} share ids: {some(shared)}", ids=shared[:SHOWN], resources=of)
 
 
-@check(
+@GROUP.check(
     "law-health-value",
-    GROUP,
     "Health is `Healthy` or `Unhealthy`",
     level=Level.ERROR,
     what="The health of every device in every list.",
@@ -314,18 +299,16 @@ async def unique_across(bench: Bench) -> None:
     rules="DM-52",
     is_quick=True,
 )
-async def health_value(bench: Bench) -> None:
-    """One of two words."""
-    for resource in bench.resources:
-        odd = {d.health for e in bench.seen.lists_of(resource) for d in e.devices} - {HEALTHY, UNHEALTHY}
+async def health_value(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        odd = {d.health for e in ctx.seen.lists_of(resource) for d in e.devices} - {HEALTHY, UNHEALTHY}
         if odd:
             text = f"{resource}: health is {some(sorted(odd))}, not {HEALTHY!r} or {UNHEALTHY!r}"
-            bench.error(text, resource=str(resource), health=sorted(odd)[:SHOWN])
+            ctx.error(text, resource=str(resource), health=sorted(odd)[:SHOWN])
 
 
-@check(
+@GROUP.check(
     "law-message-under-4mib",
-    GROUP,
     "A list is a message of at most 4 MiB",
     level=Level.ERROR,
     what="The size of every list, and streams that ended because a message was too large.",
@@ -336,26 +319,22 @@ async def health_value(bench: Bench) -> None:
     needs_ready=False,
     is_quick=True,
 )
-async def message_size(bench: Bench) -> None:
-    """Small enough, with room to spare."""
-    if not bench.seen.streams:
-        bench.skip("no stream was opened: see reg-happens")
-    for end in bench.seen.ends:
+async def message_size(ctx: CheckContext) -> None:
+    if not ctx.seen.streams:
+        ctx.skip("no stream was opened: see reg-happens")
+    for end in ctx.seen.ends:
         if end.error is not None and TOO_LARGE in end.error.description:
-            bench.error(f"{end.resource}: the stream ended at a list that is too large: {end.error}", limit=LIMIT_BYTES)
+            ctx.error(f"{end.resource}: the stream ended at a list that is too large: {end.error}", limit=LIMIT_BYTES)
             return
-    for resource in bench.resources:
-        largest = max((each.size for each in distinct(bench.seen.lists_of(resource))), default=0)
+    for resource in ctx.resources:
+        largest = max((each.size for each in distinct(ctx.seen.lists_of(resource))), default=0)
         if largest > MUCH_BYTES:
             level = Level.ERROR if largest > LIMIT_BYTES else Level.WARNING
-            bench.find(
-                level, f"{resource}: a list has {largest} bytes of {LIMIT_BYTES} that are possible", bytes=largest
-            )
+            ctx.find(level, f"{resource}: a list has {largest} bytes of {LIMIT_BYTES} that are possible", bytes=largest)
 
 
-@check(
+@GROUP.check(
     "law-no-spam",
-    GROUP,
     "A list is not sent again unchanged",
     level=Level.WARNING,
     what="Lists that say the same as the one before, while nothing happens.",
@@ -365,16 +344,15 @@ async def message_size(bench: Bench) -> None:
     rules="DM-60 DM-136",
     observes=True,
 )
-async def no_spam(bench: Bench) -> None:
-    """Few repetitions, or none."""
-    window = await bench.observe(60.0)
-    for resource in bench.resources:
+async def no_spam(ctx: CheckContext) -> None:
+    window = await ctx.observe(60.0)
+    for resource in ctx.resources:
         repeated, before = 0, None
-        for each in bench.seen.lists_of(resource):
+        for each in ctx.seen.lists_of(resource):
             now = sorted((d.id, d.health, d.topology or ()) for d in each.devices)
             repeated += now == before and window.begin_s <= each.at_s <= window.end_s
             before = now
         if repeated:
             level = Level.WARNING if repeated > max(1.0, window.length_s / SPAM_EVERY_S) else Level.INFO
             text = f"{resource}: {repeated} lists in {window.length_s:.0f} s said what the one before had said"
-            bench.find(level, text, resource=str(resource), repeated=repeated, window_s=round(window.length_s, 1))
+            ctx.find(level, text, resource=str(resource), repeated=repeated, window_s=round(window.length_s, 1))

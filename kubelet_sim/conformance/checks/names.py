@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.resource_name import is_qualified_name
 
@@ -15,9 +15,8 @@ NATIVE = "kubernetes.io/"
 BACK_WITHIN_S = 60.0
 
 
-@check(
+@GROUP.check(
     "name-valid",
-    GROUP,
     "Resource names are `vendor-domain/type`",
     level=Level.ERROR,
     what="The resource name of every registration.",
@@ -28,18 +27,17 @@ BACK_WITHIN_S = 60.0
     needs_ready=False,
     is_quick=True,
 )
-async def valid(bench: Bench) -> None:
-    """Every registered name is one."""
-    for name in _known(bench):
+async def valid(ctx: CheckContext) -> None:
+    for name in _known(ctx):
         if why := problem(name):
-            bench.error(f"{name!r} is no name of a resource: {why}", name=str(name))
+            ctx.error(f"{name!r} is no name of a resource: {why}", name=str(name))
 
 
-def _known(bench: Bench) -> tuple[ResourceName, ...]:
+def _known(ctx: CheckContext) -> tuple[ResourceName, ...]:
     """The names that there are; the check is skipped without any."""
-    if not bench.resources:
-        bench.skip("no Register call came: see reg-happens")
-    return bench.resources
+    if not ctx.resources:
+        ctx.skip("no Register call came: see reg-happens")
+    return ctx.resources
 
 
 def problem(name: str) -> str:
@@ -58,9 +56,8 @@ def problem(name: str) -> str:
     return ""
 
 
-@check(
+@GROUP.check(
     "name-not-native",
-    GROUP,
     "Resource names are not those of Kubernetes itself",
     level=Level.ERROR,
     what="The resource name of every registration.",
@@ -72,18 +69,16 @@ def problem(name: str) -> str:
     needs_ready=False,
     is_quick=True,
 )
-async def not_native(bench: Bench) -> None:
-    """No name is taken from Kubernetes or its quotas."""
-    for name in _known(bench):
+async def not_native(ctx: CheckContext) -> None:
+    for name in _known(ctx):
         if NATIVE in name:
-            bench.error(f"{name!r} holds {NATIVE!r}: such names belong to Kubernetes", name=str(name))
+            ctx.error(f"{name!r} holds {NATIVE!r}: such names belong to Kubernetes", name=str(name))
         if name.startswith(QUOTA):
-            bench.error(f"{name!r} begins with {QUOTA!r}: such names belong to quotas", name=str(name))
+            ctx.error(f"{name!r} begins with {QUOTA!r}: such names belong to quotas", name=str(name))
 
 
-@check(
+@GROUP.check(
     "name-stable",
-    GROUP,
     "The set of resources stays the same over restarts",
     level=Level.WARNING,
     stage=Stage.RESTARTS,
@@ -97,36 +92,35 @@ async def not_native(bench: Bench) -> None:
     leads=True,
     limit_s=170.0,
 )
-async def stable(bench: Bench) -> None:
-    """The same names each time, and not one a device."""
-    before = set(map(str, bench.seen.resources))
-    began_s = await bench.restart_kubelet()
-    await bench.recovered(began_s, BACK_WITHIN_S)
-    await bench.settled(1.0)
-    _compare(bench, before, began_s, "a restart of the kubelet")
-    if bench.plugin.can_start:
-        await bench.plugin.close()
-        await bench.start()
-        _compare(bench, before, bench.plugin.started_at_s or began_s, "a restart of the plugin")
+async def stable(ctx: CheckContext) -> None:
+    before = set(map(str, ctx.seen.resources))
+    began_s = await ctx.restart_kubelet()
+    await ctx.recovered(began_s, BACK_WITHIN_S)
+    await ctx.settled(1.0)
+    _compare(ctx, before, began_s, "a restart of the kubelet")
+    if ctx.plugin.can_start:
+        await ctx.plugin.close()
+        await ctx.start()
+        _compare(ctx, before, ctx.plugin.started_at_s or began_s, "a restart of the plugin")
     else:
-        bench.note("only the kubelet was restarted: a plugin that was attached to cannot be")
-    _look_for_ids(bench)
+        ctx.note("only the kubelet was restarted: a plugin that was attached to cannot be")
+    _look_for_ids(ctx)
 
 
-def _compare(bench: Bench, before: set[str], since_s: float, what: str) -> None:
-    now = {str(each.resource) for each in bench.seen.registrations if each.at_s >= since_s}
+def _compare(ctx: CheckContext, before: set[str], since_s: float, what: str) -> None:
+    now = {str(each.resource) for each in ctx.seen.registrations if each.at_s >= since_s}
     if now - before:
         new, gone = sorted(now - before), sorted(before - now)
         text = f"{what} brought other resources: {', '.join(new)} instead of {', '.join(gone) or 'nothing'}"
-        bench.warning(text, new=new, gone=gone)
+        ctx.warning(text, new=new, gone=gone)
 
 
-def _look_for_ids(bench: Bench) -> None:
+def _look_for_ids(ctx: CheckContext) -> None:
     """Two or more resources with one device each whose id is part of the name."""
     of_one = {}
-    for resource in bench.resources:
-        listed = bench.seen.current_list(resource)
+    for resource in ctx.resources:
+        listed = ctx.seen.current_list(resource)
         if listed is not None and len(listed.devices) == 1 and listed.devices[0].id in resource:
             of_one[str(resource)] = str(listed.devices[0].id)
     if len(of_one) > 1:
-        bench.warning(f"{len(of_one)} resources are named for a device each: {', '.join(sorted(of_one))}", ids=of_one)
+        ctx.warning(f"{len(of_one)} resources are named for a device each: {', '.join(sorted(of_one))}", ids=of_one)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, check
+from kubelet_sim.conformance.check import Group, Level
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import PluginOptions
 
@@ -13,9 +13,8 @@ UNIMPLEMENTED = "Unimplemented"
 TIMES = 10
 
 
-@check(
+@GROUP.check(
     "opt-rpc-answers",
-    GROUP,
     "GetDevicePluginOptions is answered within a second, before any other call",
     level=Level.ERROR,
     what="The call is made first of all, while the first Register call of each resource is unanswered.",
@@ -26,41 +25,39 @@ TIMES = 10
     needs_ready=False,
     is_quick=True,
 )
-async def rpc_answers(bench: Bench) -> None:
-    """OK, and soon."""
-    if not bench.probes:
-        await _ask_now(bench)
-    for probe in bench.probes:
+async def rpc_answers(ctx: CheckContext) -> None:
+    if not ctx.probes:
+        await _ask_now(ctx)
+    for probe in ctx.probes:
         resource, took_s = str(probe.resource), probe.options_took_s
         if probe.connected_after_s is None:
             continue  # reg-serve-before-register tells of that
         if probe.failure is not None:
-            bench.error(f"{resource}: GetDevicePluginOptions failed: {probe.failure}", code=probe.failure.code)
+            ctx.error(f"{resource}: GetDevicePluginOptions failed: {probe.failure}", code=probe.failure.code)
         elif took_s is None:
-            bench.error(f"{resource}: GetDevicePluginOptions was not answered", waited_s=round(probe.waited_s, 3))
+            ctx.error(f"{resource}: GetDevicePluginOptions was not answered", waited_s=round(probe.waited_s, 3))
         elif took_s > ANSWERS_WITHIN_S:
             text = f"{resource}: GetDevicePluginOptions took {took_s:.1f} s, more than {ANSWERS_WITHIN_S:g} s"
-            bench.error(text, took_s=round(took_s, 3))
+            ctx.error(text, took_s=round(took_s, 3))
 
 
-async def _ask_now(bench: Bench) -> None:
+async def _ask_now(ctx: CheckContext) -> None:
     """For a plugin that nobody looked at while it registered: the plugin watcher found it."""
-    if not bench.resources:
-        bench.skip("no plugin was registered: see reg-happens")
-    for resource in bench.resources:
-        async with bench.connection(resource) as plugin:
+    if not ctx.resources:
+        ctx.skip("no plugin was registered: see reg-happens")
+    for resource in ctx.resources:
+        async with ctx.connection(resource) as plugin:
             try:
                 await plugin.options()
             except RpcFailed as failure:
-                bench.error(f"{resource}: GetDevicePluginOptions failed: {failure}", code=failure.code)
+                ctx.error(f"{resource}: GetDevicePluginOptions failed: {failure}", code=failure.code)
             else:
                 if plugin.took_s[-1] > ANSWERS_WITHIN_S:
-                    bench.error(f"{resource}: GetDevicePluginOptions took {plugin.took_s[-1]:.1f} s")
+                    ctx.error(f"{resource}: GetDevicePluginOptions took {plugin.took_s[-1]:.1f} s")
 
 
-@check(
+@GROUP.check(
     "opt-pref-flag-consistent",
-    GROUP,
     "A plugin that advertises preferred allocation implements it",
     level=Level.ERROR,
     what="With `get_preferred_allocation_available`, GetPreferredAllocation is called for one device. With --beyond and without the "
@@ -71,37 +68,34 @@ async def _ask_now(bench: Bench) -> None:
     rules="DM-93 DM-95",
     is_quick=True,
 )
-async def pref_flag(bench: Bench) -> None:
-    """Advertised: implemented. Not advertised, beyond the kubelet: not implemented either."""
+async def pref_flag(ctx: CheckContext) -> None:
     silent = []
-    for resource in bench.resources:
-        ids = bench.healthy_ids(resource)
-        async with bench.connection(resource) as plugin:
+    for resource in ctx.resources:
+        ids = ctx.healthy_ids(resource)
+        async with ctx.connection(resource) as plugin:
             if not (await plugin.options()).get_preferred_allocation_available:
                 silent.append(resource)
                 continue
             if not ids:
-                bench.note(f"{resource} has no healthy device to ask for")
+                ctx.note(f"{resource} has no healthy device to ask for")
                 continue
             failure = await _failure(plugin.prefer(ids, (), 1))
             if failure is not None and failure.code == UNIMPLEMENTED:
                 text = f"{resource} advertises GetPreferredAllocation and does not implement it: {failure}"
-                bench.error(text, resource=str(resource), code=failure.code)
-    if silent and bench.config.is_beyond and bench.plugin.can_start:
-        async with bench.aside() as aside:
+                ctx.error(text, resource=str(resource), code=failure.code)
+    if silent and ctx.config.is_beyond and ctx.plugin.can_start:
+        async with ctx.aside() as aside:
             await aside.start()
             for resource in silent:
                 ids = aside.healthy_ids(resource)
                 async with aside.connection(resource) as plugin:
                     failure = await _failure(plugin.prefer(ids, (), 1))
                 if failure is None:
-                    bench.info(
+                    ctx.info(
                         f"{resource} implements GetPreferredAllocation and does not advertise it: no kubelet calls it"
                     )
     elif silent:
-        bench.note(
-            f"{', '.join(silent)}: not advertised; whether it is implemented all the same is tried with --beyond"
-        )
+        ctx.note(f"{', '.join(silent)}: not advertised; whether it is implemented all the same is tried with --beyond")
 
 
 async def _failure(call: object) -> RpcFailed | None:
@@ -112,9 +106,8 @@ async def _failure(call: object) -> RpcFailed | None:
     return None
 
 
-@check(
+@GROUP.check(
     "opt-prestart-flag-consistent",
-    GROUP,
     "A plugin that requires PreStartContainer implements it",
     level=Level.ERROR,
     what="With `pre_start_required`, a device is allocated and PreStartContainer is called for it.",
@@ -124,27 +117,25 @@ async def _failure(call: object) -> RpcFailed | None:
     rules="DM-103",
     is_quick=True,
 )
-async def pre_start_flag(bench: Bench) -> None:
-    """Required: implemented."""
-    for resource in bench.resources:
-        ids = bench.healthy_ids(resource)[:1]
-        async with bench.connection(resource) as plugin:
+async def pre_start_flag(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        ids = ctx.healthy_ids(resource)[:1]
+        async with ctx.connection(resource) as plugin:
             if not (await plugin.options()).pre_start_required:
                 continue
             if not ids:
-                bench.note(f"{resource} has no healthy device to allocate")
+                ctx.note(f"{resource} has no healthy device to allocate")
                 continue
             if (failure := await _failure(plugin.allocate(ids))) is not None:
-                bench.note(f"{resource}: Allocate failed, PreStartContainer was called all the same: {failure}")
+                ctx.note(f"{resource}: Allocate failed, PreStartContainer was called all the same: {failure}")
             failure = await _failure(plugin.pre_start(ids))
             if failure is not None and failure.code == UNIMPLEMENTED:
                 text = f"{resource} requires PreStartContainer and does not implement it: {failure}"
-                bench.error(text, resource=str(resource), code=failure.code)
+                ctx.error(text, resource=str(resource), code=failure.code)
 
 
-@check(
+@GROUP.check(
     "opt-register-matches-rpc",
-    GROUP,
     "The options in Register are those of GetDevicePluginOptions",
     level=Level.WARNING,
     what="Both are compared; options that Register leaves out count as none wanted.",
@@ -153,26 +144,24 @@ async def pre_start_flag(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-28",
 )
-async def register_matches(bench: Bench) -> None:
-    """Equal, resource by resource."""
-    for resource in bench.resources:
-        calls = [each for each in bench.seen.registrations_of(resource) if not each.is_watched]
+async def register_matches(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        calls = [each for each in ctx.seen.registrations_of(resource) if not each.is_watched]
         if not calls:
             continue
         said = calls[-1].registration.options or PluginOptions()
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             answered = await plugin.options()
         if said != answered:
-            bench.warning(
+            ctx.warning(
                 f"{resource}: Register says {_text(said)}, GetDevicePluginOptions says {_text(answered)}",
                 register=_text(said),
                 answer=_text(answered),
             )
 
 
-@check(
+@GROUP.check(
     "opt-stable",
-    GROUP,
     "GetDevicePluginOptions answers the same every time",
     level=Level.WARNING,
     what="The call is made ten times.",
@@ -181,13 +170,12 @@ async def register_matches(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-28",
 )
-async def stable(bench: Bench) -> None:
-    """Ten times the same."""
-    for resource in bench.resources:
-        async with bench.connection(resource) as plugin:
+async def stable(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        async with ctx.connection(resource) as plugin:
             answers = [await plugin.options() for _ in range(TIMES)]
         if len(different := sorted(set(map(_text, answers)))) > 1:
-            bench.warning(f"{resource}: {TIMES} calls gave {len(different)} answers", answers=different)
+            ctx.warning(f"{resource}: {TIMES} calls gave {len(different)} answers", answers=different)
 
 
 def _text(options: PluginOptions) -> str:

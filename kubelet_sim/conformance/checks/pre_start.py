@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubelet_sim.conformance.answers import UNKNOWN_ID, has_fallen, outcome, with_option
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import PRE_START_TIMEOUT_S, PluginOptions
@@ -19,20 +19,19 @@ def _wants(options: PluginOptions) -> bool:
     return options.pre_start_required
 
 
-async def requiring(bench: Bench) -> list[tuple[str, tuple[str, ...]]]:
+async def requiring(ctx: CheckContext) -> list[tuple[str, tuple[str, ...]]]:
     """Resources that require the call, and their healthy ids in any order."""
-    return await with_option(bench, _wants, "PreStartContainer")
+    return await with_option(ctx, _wants, "PreStartContainer")
 
 
-async def allocated(bench: Bench, plugin: RecordedConnection, resource: str, ids: tuple[str, ...]) -> None:
+async def allocated(ctx: CheckContext, plugin: RecordedConnection, resource: str, ids: tuple[str, ...]) -> None:
     """Allocate first, as a kubelet does; a failure is noted."""
     if isinstance(came := await outcome(plugin.allocate(ids)), RpcFailed):
-        bench.note(f"{resource}: Allocate failed, PreStartContainer was called all the same: {came}")
+        ctx.note(f"{resource}: Allocate failed, PreStartContainer was called all the same: {came}")
 
 
-@check(
+@GROUP.check(
     "prestart-latency",
-    GROUP,
     "PreStartContainer is answered within 30 s",
     level=Level.ERROR,
     what="A device is allocated, and the call is made for it with the kubelet's deadline. More than 5 s is a warning.",
@@ -42,24 +41,22 @@ async def allocated(bench: Bench, plugin: RecordedConnection, resource: str, ids
     rules="DM-103",
     limit_s=180.0,
 )
-async def latency(bench: Bench) -> None:
-    """In time."""
-    for resource, ids in await requiring(bench):
-        async with bench.connection(resource) as plugin:
-            await allocated(bench, plugin, resource, ids[:1])
+async def latency(ctx: CheckContext) -> None:
+    for resource, ids in await requiring(ctx):
+        async with ctx.connection(resource) as plugin:
+            await allocated(ctx, plugin, resource, ids[:1])
             came = await outcome(plugin.pre_start(ids[:1]))
             took_s = plugin.took_s[-1]
         if isinstance(came, RpcFailed) and came.code == LATE and took_s >= PRE_START_TIMEOUT_S - 1:
             text = f"{resource}: PreStartContainer was not answered within {PRE_START_TIMEOUT_S:g} s"
-            bench.error(text, resource=resource)
+            ctx.error(text, resource=resource)
         elif took_s > SLOW_S:
             text = f"{resource}: PreStartContainer took {took_s:.1f} s of {PRE_START_TIMEOUT_S:g} s that it may take"
-            bench.warning(text, resource=resource, took_s=round(took_s, 3))
+            ctx.warning(text, resource=resource, took_s=round(took_s, 3))
 
 
-@check(
+@GROUP.check(
     "prestart-repeatable",
-    GROUP,
     "PreStartContainer can be called again for the same devices",
     level=Level.ERROR,
     what="A device is allocated once, then the call is made for it three times.",
@@ -70,22 +67,20 @@ async def latency(bench: Bench) -> None:
     rules="DM-103",
     is_quick=True,
 )
-async def repeatable(bench: Bench) -> None:
-    """OK each time."""
-    for resource, ids in await requiring(bench):
-        async with bench.connection(resource) as plugin:
-            await allocated(bench, plugin, resource, ids[:1])
+async def repeatable(ctx: CheckContext) -> None:
+    for resource, ids in await requiring(ctx):
+        async with ctx.connection(resource) as plugin:
+            await allocated(ctx, plugin, resource, ids[:1])
             for number in range(1, TIMES + 1):
                 came = await outcome(plugin.pre_start(ids[:1]))
                 if isinstance(came, RpcFailed):
                     text = f"{resource}: call {number} of PreStartContainer for {ids[0]!r} failed: {came}"
-                    bench.error(text, resource=resource, id=ids[0], call=number, code=came.code)
+                    ctx.error(text, resource=resource, id=ids[0], call=number, code=came.code)
                     break
 
 
-@check(
+@GROUP.check(
     "prestart-after-plugin-restart",
-    GROUP,
     "PreStartContainer works for what was allocated before the plugin restarted",
     level=Level.ERROR,
     stage=Stage.OWN,
@@ -96,29 +91,27 @@ async def repeatable(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-103 DM-134",
 )
-async def after_restart(bench: Bench) -> None:
-    """OK from the new process."""
-    await bench.start_or_skip()
-    found = await requiring(bench)
+async def after_restart(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    found = await requiring(ctx)
     for resource, ids in found:
-        async with bench.connection(resource) as plugin:
-            await allocated(bench, plugin, resource, ids[:1])
-    await bench.stop_plugin()
-    await bench.start_or_skip(again="restart-reregister")
+        async with ctx.connection(resource) as plugin:
+            await allocated(ctx, plugin, resource, ids[:1])
+    await ctx.stop_plugin()
+    await ctx.start_or_skip(again="restart-reregister")
     for resource, ids in found:
-        if ids[0] not in bench.healthy_ids(resource):
-            bench.note(f"{resource}: {ids[0]!r} is not listed as healthy any more")
+        if ids[0] not in ctx.healthy_ids(resource):
+            ctx.note(f"{resource}: {ids[0]!r} is not listed as healthy any more")
             continue
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             came = await outcome(plugin.pre_start(ids[:1]))
         if isinstance(came, RpcFailed):
             text = f"{resource}: after a restart of the plugin PreStartContainer for {ids[0]!r} failed: {came}"
-            bench.error(text, resource=resource, id=ids[0], code=came.code)
+            ctx.error(text, resource=resource, id=ids[0], code=came.code)
 
 
-@check(
+@GROUP.check(
     "prestart-unknown-id",
-    GROUP,
     "PreStartContainer refuses an unknown device, and goes on",
     level=Level.WARNING,
     what="The call is made for an id that was never listed, then for one that is.",
@@ -128,20 +121,17 @@ async def after_restart(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-103 DM-104",
 )
-async def unknown_id(bench: Bench) -> None:
-    """An error, and life."""
-    for resource, ids in await requiring(bench):
-        async with bench.connection(resource) as plugin:
+async def unknown_id(ctx: CheckContext) -> None:
+    for resource, ids in await requiring(ctx):
+        async with ctx.connection(resource) as plugin:
             came = await outcome(plugin.pre_start([UNKNOWN_ID]))
-            if await has_fallen(bench, came):
+            if await has_fallen(ctx, came):
                 text = (
-                    f"{resource}: the plugin ended with {bench.plugin.exit_code} at PreStartContainer for an unknown id"
+                    f"{resource}: the plugin ended with {ctx.plugin.exit_code} at PreStartContainer for an unknown id"
                 )
-                bench.warning(text, resource=resource, exit_code=bench.plugin.exit_code)
+                ctx.warning(text, resource=resource, exit_code=ctx.plugin.exit_code)
                 return
             if not isinstance(came, RpcFailed):
-                bench.warning(
-                    f"{resource}: PreStartContainer for an unknown id was answered with OK", resource=resource
-                )
+                ctx.warning(f"{resource}: PreStartContainer for an unknown id was answered with OK", resource=resource)
             elif isinstance(after := await outcome(plugin.pre_start(ids[:1])), RpcFailed):
-                bench.note(f"{resource}: the call for a known id failed afterwards: {after}; see prestart-repeatable")
+                ctx.note(f"{resource}: the call for a known id failed afterwards: {after}; see prestart-repeatable")

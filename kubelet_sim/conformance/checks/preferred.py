@@ -17,8 +17,8 @@ from kubelet_sim.conformance.answers import (
     shuffled,
     with_option,
 )
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.plugin import PluginOptions
@@ -48,26 +48,28 @@ def _wants(options: PluginOptions) -> bool:
     return options.get_preferred_allocation_available
 
 
-async def preferring(bench: Bench, at_least: int = 1) -> list[tuple[str, tuple[str, ...]]]:
+async def preferring(ctx: CheckContext, at_least: int = 1) -> list[tuple[str, tuple[str, ...]]]:
     """Resources that advertise the call, and their healthy ids in any order."""
-    return await with_option(bench, _wants, "preferred allocation", at_least)
+    return await with_option(ctx, _wants, "preferred allocation", at_least)
 
 
-async def questions(bench: Bench) -> tuple[Question, ...]:
+async def questions(ctx: CheckContext) -> tuple[Question, ...]:
     """What a kubelet asks, in all shapes, and the answers; asked once for all checks. Skipped if no call succeeds."""
-    found = await preferring(bench)
-    kept = bench.remembered.get("questions")
+    found = await preferring(ctx)
+    kept = ctx.remembered.get("questions")
     if kept is None:
-        kept = bench.remembered["questions"] = await _ask(bench, found)
+        kept = ctx.remembered["questions"] = await _ask(ctx, found)
     asked, failures = kept
     if not asked:
-        bench.skip(f"{CALL} fails: {failures[0]}; see pref-no-error-on-bad-device")
+        ctx.skip(f"{CALL} fails: {failures[0]}; see pref-no-error-on-bad-device")
     if failures:
-        bench.note(f"{len(failures)} calls failed: see pref-no-error-on-bad-device")
+        ctx.note(f"{len(failures)} calls failed: see pref-no-error-on-bad-device")
     return asked
 
 
-async def _ask(bench: Bench, found: list[tuple[str, tuple[str, ...]]]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+async def _ask(
+    ctx: CheckContext, found: list[tuple[str, tuple[str, ...]]]
+) -> tuple[tuple[Question, ...], tuple[str, ...]]:
     asked, failures = [], []
     for resource, ids in found:
         half, most = ids[: max(1, len(ids) // 2)], len(ids)
@@ -75,7 +77,7 @@ async def _ask(bench: Bench, found: list[tuple[str, tuple[str, ...]]]) -> tuple[
         for size in (1, 2, most // 2, most):
             shapes[ids, (), size] = shapes[ids, ids[-1:], size] = None
         shapes[half, (), 1] = shapes[half, half[-1:], len(half)] = None
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             for available, must_include, size in shapes:
                 if not 0 < size <= len(available):
                     continue
@@ -87,18 +89,17 @@ async def _ask(bench: Bench, found: list[tuple[str, tuple[str, ...]]]) -> tuple[
     return tuple(asked), tuple(failures)
 
 
-async def judge(bench: Bench, wrong: Callable[[Question], str]) -> None:
+async def judge(ctx: CheckContext, wrong: Callable[[Question], str]) -> None:
     """A warning for the first answer of each resource of which there is something to say."""
     told = set()
-    for each in await questions(bench):
+    for each in await questions(ctx):
         if each.resource not in told and (what := wrong(each)):
             told.add(each.resource)
-            bench.warning(f"{each}, {what}", resource=each.resource, answer=list(each.answer[:10]), size=each.size)
+            ctx.warning(f"{each}, {what}", resource=each.resource, answer=list(each.answer[:10]), size=each.size)
 
 
-@check(
+@GROUP.check(
     "pref-no-error-on-bad-device",
-    GROUP,
     "A preference is given whatever is among the available devices",
     level=Level.ERROR,
     needs="BH",
@@ -112,34 +113,32 @@ async def judge(bench: Bench, wrong: Callable[[Question], str]) -> None:
     rules="DM-96 DM-97",
     is_quick=True,
 )
-async def no_error(bench: Bench) -> None:
-    """Healthy ones, an unknown one, a broken one."""
-    found = await preferring(bench)
+async def no_error(ctx: CheckContext) -> None:
+    found = await preferring(ctx)
     for resource, ids in found:
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             for available, what in ((ids, "healthy devices"), ((*ids, UNKNOWN_ID), "an unknown id among the devices")):
                 came = await outcome(plugin.prefer(available, (), 1))
                 if isinstance(came, RpcFailed):
-                    bench.error(f"{resource}: {CALL} failed with {what}: {came}", resource=resource, code=came.code)
+                    ctx.error(f"{resource}: {CALL} failed with {what}: {came}", resource=resource, code=came.code)
                     break
-                if bench.plugin.has_ended:
+                if ctx.plugin.has_ended:
                     return
-    if not {"break", "mend"} <= set(bench.config.hooks) or not bench.plugin.can_start:
-        bench.note("an unknown id was tried; a broken device needs --break CMD, --mend CMD and the plugin's command")
+    if not {"break", "mend"} <= set(ctx.config.hooks) or not ctx.plugin.can_start:
+        ctx.note("an unknown id was tried; a broken device needs --break CMD, --mend CMD and the plugin's command")
         return
-    async with bench.aside() as aside:
+    async with ctx.aside() as aside:
         await aside.start()
         for resource, ids in await preferring(aside):
             async with aside.connection(resource) as plugin, aside.broken(ids[0], resource):
                 came = await outcome(plugin.prefer(ids, (), 1))
             if isinstance(came, RpcFailed):
-                bench.error(f"{resource}: {CALL} failed with a broken device among the available ones: {came}")
-    bench.note("an unknown id and a broken device were tried")
+                ctx.error(f"{resource}: {CALL} failed with a broken device among the available ones: {came}")
+    ctx.note("an unknown id and a broken device were tried")
 
 
-@check(
+@GROUP.check(
     "pref-error-implies-unhealthy",
-    GROUP,
     "A plugin that fails to prefer says what is broken",
     level=Level.WARNING,
     needs="H",
@@ -152,29 +151,27 @@ async def no_error(bench: Bench) -> None:
     source="public reports",
     rules="DM-96",
 )
-async def error_implies_unhealthy(bench: Bench) -> None:
-    """An answer, or a list that says it."""
-    await bench.start()
-    for resource, ids in await preferring(bench):
-        async with bench.broken(ids[0], resource):
-            async with bench.connection(resource) as plugin:
+async def error_implies_unhealthy(ctx: CheckContext) -> None:
+    await ctx.start()
+    for resource, ids in await preferring(ctx):
+        async with ctx.broken(ids[0], resource):
+            async with ctx.connection(resource) as plugin:
                 came = await outcome(plugin.prefer(ids, (), len(ids)))
             if not isinstance(came, RpcFailed):
                 continue
-            is_told = await bench.holds(
-                lambda of=resource, id_=ids[0]: bench.plugin.has_ended or id_ not in bench.healthy_ids(of),  # type: ignore[misc]
+            is_told = await ctx.holds(
+                lambda of=resource, id_=ids[0]: ctx.plugin.has_ended or id_ not in ctx.healthy_ids(of),  # type: ignore[misc]
                 UNHEALTHY_WITHIN_S,
             )
             if not is_told:
                 text = f"{resource}: {CALL} failed ({came}), and {UNHEALTHY_WITHIN_S:g} s later the list says that all is well"
-                bench.warning(text, resource=resource, code=came.code)
-            if bench.plugin.has_ended:
+                ctx.warning(text, resource=resource, code=came.code)
+            if ctx.plugin.has_ended:
                 return
 
 
-@check(
+@GROUP.check(
     "pref-size",
-    GROUP,
     "A preference has as many ids as were asked for",
     level=Level.WARNING,
     what="The call is made for one, two, half and all of the devices, with and without an id that must be included.",
@@ -183,14 +180,12 @@ async def error_implies_unhealthy(bench: Bench) -> None:
     source="the API file; public reports",
     rules="DM-94 DM-95",
 )
-async def size(bench: Bench) -> None:
-    """Neither fewer nor more."""
-    await judge(bench, lambda q: "" if len(q.answer) == q.size else f"the answer has {len(q.answer)} ids")
+async def size(ctx: CheckContext) -> None:
+    await judge(ctx, lambda q: "" if len(q.answer) == q.size else f"the answer has {len(q.answer)} ids")
 
 
-@check(
+@GROUP.check(
     "pref-subset",
-    GROUP,
     "A preference has only ids that are available",
     level=Level.WARNING,
     what="The same calls; some of them offer only half of the devices.",
@@ -199,19 +194,17 @@ async def size(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-94 DM-95",
 )
-async def subset(bench: Bench) -> None:
-    """Nothing that was not offered."""
+async def subset(ctx: CheckContext) -> None:
 
     def wrong(question: Question) -> str:
         others = sorted(set(question.answer) - set(question.available))
         return f"the answer has {quoted(others)}, not available" if others else ""
 
-    await judge(bench, wrong)
+    await judge(ctx, wrong)
 
 
-@check(
+@GROUP.check(
     "pref-includes-must-include",
-    GROUP,
     "A preference has all ids that must be in it",
     level=Level.WARNING,
     what="The same calls; half of them name an id that must be included.",
@@ -220,19 +213,17 @@ async def subset(bench: Bench) -> None:
     source="the API file; public reports",
     rules="DM-94 DM-95",
 )
-async def includes(bench: Bench) -> None:
-    """All of them."""
+async def includes(ctx: CheckContext) -> None:
 
     def wrong(question: Question) -> str:
         missing = sorted(set(question.must_include) - set(question.answer))
         return f"the answer lacks {quoted(missing)}" if missing else ""
 
-    await judge(bench, wrong)
+    await judge(ctx, wrong)
 
 
-@check(
+@GROUP.check(
     "pref-no-duplicates",
-    GROUP,
     "A preference has no id twice",
     level=Level.WARNING,
     what="The same calls.",
@@ -241,19 +232,17 @@ async def includes(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-95",
 )
-async def no_duplicates(bench: Bench) -> None:
-    """Each once."""
+async def no_duplicates(ctx: CheckContext) -> None:
 
     def wrong(question: Question) -> str:
         twice = sorted(id_ for id_, times in Counter(question.answer).items() if times > 1)
         return f"the answer has {quoted(twice)} more than once" if twice else ""
 
-    await judge(bench, wrong)
+    await judge(ctx, wrong)
 
 
-@check(
+@GROUP.check(
     "pref-no-side-effects",
-    GROUP,
     "To be asked for a preference changes nothing",
     level=Level.ERROR,
     what="The call is made three times for one device, then another device is allocated.",
@@ -263,21 +252,20 @@ async def no_duplicates(bench: Bench) -> None:
     source="the API file",
     rules="DM-95 DM-97",
 )
-async def no_side_effects(bench: Bench) -> None:
-    """Allocate works as before."""
-    for resource, ids in await preferring(bench):
-        async with bench.connection(resource) as plugin:
+async def no_side_effects(ctx: CheckContext) -> None:
+    for resource, ids in await preferring(ctx):
+        async with ctx.connection(resource) as plugin:
             chosen: set[str] = set()
             for _ in range(TIMES):
-                came = await outcome(plugin.prefer(shuffled(bench, ids), (), 1))
+                came = await outcome(plugin.prefer(shuffled(ctx, ids), (), 1))
                 if isinstance(came, RpcFailed):
-                    bench.skip(f"{resource}: {CALL} fails: see pref-no-error-on-bad-device")
+                    ctx.skip(f"{resource}: {CALL} fails: see pref-no-error-on-bad-device")
                 chosen.update(map(str, came))
-            await _allocate_another(bench, plugin, resource, ids, chosen)
+            await _allocate_another(ctx, plugin, resource, ids, chosen)
 
 
 async def _allocate_another(
-    bench: Bench, plugin: RecordedConnection, resource: str, ids: tuple[str, ...], chosen: set[str]
+    ctx: CheckContext, plugin: RecordedConnection, resource: str, ids: tuple[str, ...], chosen: set[str]
 ) -> None:
     # A plugin that takes no call for a single device is told so by other checks.
     other = next((each for each in ids if each not in chosen), ids[0])
@@ -285,15 +273,14 @@ async def _allocate_another(
     if not isinstance(came, RpcFailed):
         return
     again = await outcome(plugin.allocate([other]))
-    if isinstance(again, RpcFailed) and (await answers(bench)).single(resource, other) is None:
-        bench.skip(f"{resource}: Allocate of {other!r} fails anyway: see alloc-response-count")
+    if isinstance(again, RpcFailed) and (await answers(ctx)).single(resource, other) is None:
+        ctx.skip(f"{resource}: Allocate of {other!r} fails anyway: see alloc-response-count")
     text = f"{resource}: after {TIMES} calls of {CALL} Allocate of {other!r} failed: {came}"
-    bench.error(text, resource=resource, id=other, code=came.code)
+    ctx.error(text, resource=resource, id=other, code=came.code)
 
 
-@check(
+@GROUP.check(
     "pref-edge-sizes",
-    GROUP,
     "A preference for all devices, and for odd numbers of them, does no harm",
     level=Level.ERROR,
     what="The call is made for all devices. With --beyond it is also made for none and for more than there are, on an instance of its own.",
@@ -302,17 +289,16 @@ async def _allocate_another(
     source="public reports",
     rules="DM-94 DM-95",
 )
-async def edge_sizes(bench: Bench) -> None:
-    """All of them; beyond the kubelet none, and too many."""
-    for resource, ids in await preferring(bench):
-        async with bench.connection(resource) as plugin:
-            fell = await _edge(bench, plugin, resource, ids, len(ids), Level.ERROR)
+async def edge_sizes(ctx: CheckContext) -> None:
+    for resource, ids in await preferring(ctx):
+        async with ctx.connection(resource) as plugin:
+            fell = await _edge(ctx, plugin, resource, ids, len(ids), Level.ERROR)
         if fell:
             return
-    if not bench.config.is_beyond or not bench.plugin.can_start:
-        bench.note("all devices were asked for; none, and more than there are, are tried with --beyond")
+    if not ctx.config.is_beyond or not ctx.plugin.can_start:
+        ctx.note("all devices were asked for; none, and more than there are, are tried with --beyond")
         return
-    async with bench.aside() as aside:
+    async with ctx.aside() as aside:
         await aside.start()
         for resource, ids in await preferring(aside):
             for wanted in (0, len(ids) + 1):
@@ -322,25 +308,24 @@ async def edge_sizes(bench: Bench) -> None:
 
 
 async def _edge(
-    bench: Bench, plugin: RecordedConnection, resource: str, ids: tuple[str, ...], size_: int, at_worst: Level
+    ctx: CheckContext, plugin: RecordedConnection, resource: str, ids: tuple[str, ...], size_: int, at_worst: Level
 ) -> bool:
     """Whether the plugin ended over it."""
     came = await outcome(plugin.prefer(ids, (), size_))
     asked = f"{resource}: asked for a preference of {size_} among {len(ids)}"
-    if await has_fallen(bench, came):
-        bench.find(at_worst, f"{asked}, the plugin ended with {bench.plugin.exit_code}", size=size_)
+    if await has_fallen(ctx, came):
+        ctx.find(at_worst, f"{asked}, the plugin ended with {ctx.plugin.exit_code}", size=size_)
         return True
     if isinstance(came, RpcFailed):
         if at_worst is Level.ERROR:  # what no kubelet asks may well be refused
-            bench.warning(f"{asked}, the plugin failed: {came}", size=size_, code=came.code)
+            ctx.warning(f"{asked}, the plugin failed: {came}", size=size_, code=came.code)
     elif others := sorted(set(came) - set(ids)):
-        bench.warning(f"{asked}, the plugin answered with {quoted(others)}, not among them", size=size_)
+        ctx.warning(f"{asked}, the plugin answered with {quoted(others)}, not among them", size=size_)
     return False
 
 
-@check(
+@GROUP.check(
     "pref-latency",
-    GROUP,
     "A preference is given within a second",
     level=Level.ERROR,
     what="The call is made up to a hundred times, for half of all devices; 99 of 100 count.",
@@ -350,15 +335,14 @@ async def _edge(
     source="the code of the kubelet; public reports",
     rules="DM-93 DM-94",
 )
-async def latency(bench: Bench) -> None:
-    """99 of 100."""
-    for resource, ids in await preferring(bench):
-        async with bench.connection(resource) as plugin:
+async def latency(ctx: CheckContext) -> None:
+    for resource, ids in await preferring(ctx):
+        async with ctx.connection(resource) as plugin:
             wanted = max(1, len(ids) // 2)
             await judge_latency(
-                bench,
+                ctx,
                 plugin,
                 resource,
                 CALL,
-                lambda p=plugin, i=ids, w=wanted: p.prefer(shuffled(bench, i), (), w),  # type: ignore[misc]
+                lambda p=plugin, i=ids, w=wanted: p.prefer(shuffled(ctx, i), (), w),  # type: ignore[misc]
             )

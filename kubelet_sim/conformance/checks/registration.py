@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.last_words import last_words
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.plugin_log import Registered
-from kubelet_sim.conformance.probe import Probe
+from kubelet_sim.conformance.start_probe import Probe
+from kubelet_sim.conformance.testbed import last_words
 from kubelet_sim.foreign import ending
 from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
 from kubelet_sim.node.root_directory.os_errors import os_error_text
@@ -29,34 +29,33 @@ REFUSAL = "kubelet-sim refuses this registration to see what the plugin says"
 GROUP = Group.REGISTRATION
 
 
-def calls(bench: Bench) -> list[Registered]:
+def calls(ctx: CheckContext) -> list[Registered]:
     """The Register calls so far. The check is skipped without any, as with a plugin that only the plugin watcher found."""
-    found = [each for each in bench.seen.registrations if not each.is_watched]
-    if not found and bench.seen.registrations:
-        bench.skip("the plugin registers through the plugin watcher and never calls Register")
+    found = [each for each in ctx.seen.registrations if not each.is_watched]
+    if not found and ctx.seen.registrations:
+        ctx.skip("the plugin registers through the plugin watcher and never calls Register")
     if not found:
-        bench.skip("no Register call came: see reg-happens")
+        ctx.skip("no Register call came: see reg-happens")
     return found
 
 
-async def _probes(bench: Bench) -> tuple[Probe, ...]:
+async def _probes(ctx: CheckContext) -> tuple[Probe, ...]:
     """What came of the dials during the first Register calls, when they are over: that may be later than the start's time."""
-    await bench.holds(lambda: all(each.is_over for each in bench.probes), DIAL_TIMEOUT_S + 1)
-    return bench.probes
+    await ctx.holds(lambda: all(each.is_over for each in ctx.probes), DIAL_TIMEOUT_S + 1)
+    return ctx.probes
 
 
-async def _where_it_said(bench: Bench) -> list[Probe]:
+async def _where_it_said(ctx: CheckContext) -> list[Probe]:
     """Those of `_probes` that were not made at the wrong place; the check is skipped without any."""
-    probes = await _probes(bench)
+    probes = await _probes(ctx)
     found = [each for each in probes if not each.listens_at]
     if probes and not found:
-        bench.skip("the plugin serves, but not where it said: see reg-endpoint-basename")
+        ctx.skip("the plugin serves, but not where it said: see reg-endpoint-basename")
     return found
 
 
-@check(
+@GROUP.check(
     "reg-happens",
-    GROUP,
     "The plugin registers every resource within 30 s of its start",
     level=Level.ERROR,
     what="The plugin is started beside a kubelet that accepts; one Register call for each resource is waited for.",
@@ -67,43 +66,41 @@ async def _where_it_said(bench: Bench) -> list[Probe]:
     needs_ready=False,
     is_quick=True,
 )
-async def happens(bench: Bench) -> None:
-    """Every advertised resource was registered."""
-    started_s = bench.plugin.started_at_s
-    for resource in bench.config.expected_resources:
-        if not bench.seen.registrations_of(resource):
-            bench.error(
-                f"{resource} was expected and never registered", resource=resource, registered=[*bench.seen.resources]
+async def happens(ctx: CheckContext) -> None:
+    started_s = ctx.plugin.started_at_s
+    for resource in ctx.config.expected_resources:
+        if not ctx.seen.registrations_of(resource):
+            ctx.error(
+                f"{resource} was expected and never registered", resource=resource, registered=[*ctx.seen.resources]
             )
-    if not bench.seen.registrations:
-        _never_came(bench)
+    if not ctx.seen.registrations:
+        _never_came(ctx)
         return
-    first = bench.seen.registrations[0]
+    first = ctx.seen.registrations[0]
     if started_s is not None and (took_s := first.at_s - started_s) > SLOW_S:
         text = f"the first Register call came {took_s:.1f} s after the start"
-        bench.find(Level.ERROR if took_s > HAPPENS_WITHIN_S else Level.INFO, text, took_s=round(took_s, 3))
+        ctx.find(Level.ERROR if took_s > HAPPENS_WITHIN_S else Level.INFO, text, took_s=round(took_s, 3))
 
 
-def _never_came(bench: Bench) -> None:
+def _never_came(ctx: CheckContext) -> None:
     """A plugin that ended has not been waited for: its end is what there is to tell."""
-    plugin = bench.plugin
+    plugin = ctx.plugin
     if not plugin.has_ended:
-        where = "" if plugin.can_start else f" at {bench.directory / 'kubelet.sock'}"
-        bench.error(f"no Register call came within {bench.config.start_timeout_s:g} s{where}")
+        where = "" if plugin.can_start else f" at {ctx.directory / 'kubelet.sock'}"
+        ctx.error(f"no Register call came within {ctx.config.start_timeout_s:g} s{where}")
         return
     after = ""
     if plugin.started_at_s is not None and plugin.ended_at_s is not None:
         after = f", {plugin.ended_at_s - plugin.started_at_s:.1f} s after its start,"
     words = last_words(plugin)
     said = f"; its last words: {words}" if words else ", and said nothing"
-    bench.error(
+    ctx.error(
         f"the plugin {ending(plugin.exit_code)}{after} and never called Register{said}", exit_code=plugin.exit_code
     )
 
 
-@check(
+@GROUP.check(
     "reg-serve-before-register",
-    GROUP,
     "The plugin serves before it calls Register",
     level=Level.ERROR,
     what="While the first Register call of each resource is unanswered, its socket is dialled for 10 s and asked for the options.",
@@ -115,26 +112,24 @@ def _never_came(bench: Bench) -> None:
     needs_ready=False,
     is_quick=True,
 )
-async def serve_before_register(bench: Bench) -> None:
-    """A dial during Register connects, and the options are answered."""
-    calls(bench)
-    level = Level.ERROR if bench.profile.register_waits_for_plugin else Level.WARNING
-    for probe in await _where_it_said(bench):
+async def serve_before_register(ctx: CheckContext) -> None:
+    calls(ctx)
+    level = Level.ERROR if ctx.profile.register_waits_for_plugin else Level.WARNING
+    for probe in await _where_it_said(ctx):
         where = {"resource": str(probe.resource), "waited_s": round(probe.waited_s, 3), "gave_up": probe.was_left}
         if probe.connected_after_s is None:
             how = "the plugin gave its call up" if probe.was_left else "then the dial was given up"
             text = f"{probe.resource}: while Register was unanswered nobody served for {probe.waited_s:.1f} s, {how}"
-            bench.find(level, text, **where)
+            ctx.find(level, text, **where)
         elif probe.failure is not None:
             text = f"{probe.resource}: GetDevicePluginOptions failed while Register was unanswered: {probe.failure}"
-            bench.find(level, text, **where, code=probe.failure.code)
+            ctx.find(level, text, **where, code=probe.failure.code)
         elif probe.options is None:
-            bench.find(level, f"{probe.resource}: GetDevicePluginOptions was not answered while Register was", **where)
+            ctx.find(level, f"{probe.resource}: GetDevicePluginOptions was not answered while Register was", **where)
 
 
-@check(
+@GROUP.check(
     "reg-listening-when-registered",
-    GROUP,
     "The plugin's socket takes the first dial when Register arrives",
     level=Level.WARNING,
     what="At the moment of the first Register call of each resource its socket is connected to, once.",
@@ -144,23 +139,21 @@ async def serve_before_register(bench: Bench) -> None:
     rules="DM-40",
     needs_ready=False,
 )
-async def listening(bench: Bench) -> None:
-    """Somebody listens at once, or within 100 ms."""
-    calls(bench)
-    for probe in await _where_it_said(bench):
+async def listening(ctx: CheckContext) -> None:
+    calls(ctx)
+    for probe in await _where_it_said(ctx):
         after_s = probe.connected_after_s
         if not probe.accepted_at_once and (after_s is None or after_s > LISTENS_WITHIN_S):
             came = "and nobody came" if after_s is None else f"and somebody served {after_s:.1f} s later"
-            bench.warning(
+            ctx.warning(
                 f"{probe.resource}: nobody listened when Register arrived, {came}",
                 resource=str(probe.resource),
                 served_after_s=after_s,
             )
 
 
-@check(
+@GROUP.check(
     "reg-version-v1beta1",
-    GROUP,
     "Register says the version v1beta1",
     level=Level.ERROR,
     what="The field `version` of every Register call.",
@@ -171,17 +164,15 @@ async def listening(bench: Bench) -> None:
     needs_ready=False,
     is_quick=True,
 )
-async def version(bench: Bench) -> None:
-    """The version is the only one that there is."""
-    for each, count in Counter(call.registration.version for call in calls(bench)).items():
+async def version(ctx: CheckContext) -> None:
+    for each, count in Counter(call.registration.version for call in calls(ctx)).items():
         if each != API_VERSION:
             times = "" if count == 1 else f" ({count} times)"
-            bench.error(f"Register says version {each!r}{times}, not {API_VERSION!r}", version=each)
+            ctx.error(f"Register says version {each!r}{times}, not {API_VERSION!r}", version=each)
 
 
-@check(
+@GROUP.check(
     "reg-endpoint-basename",
-    GROUP,
     "The endpoint is the name of a socket in the device-plugin directory",
     level=Level.ERROR,
     needs="BF",
@@ -194,18 +185,18 @@ async def version(bench: Bench) -> None:
     needs_ready=False,
     is_quick=True,
 )
-async def endpoint_basename(bench: Bench) -> None:
+async def endpoint_basename(ctx: CheckContext) -> None:
     """A file name, and a socket of that name. A plugin that does not serve yet has none anywhere: that is another check's."""
     unserved: list[str] = []
-    probes = {each.resource: each for each in await _probes(bench)}
-    for call in calls(bench):
+    probes = {each.resource: each for each in await _probes(ctx)}
+    for call in calls(ctx):
         name, resource = call.registration.socket_name, str(call.resource)
         if not name:
-            bench.error(f"{resource}: the endpoint is empty", resource=resource)
+            ctx.error(f"{resource}: the endpoint is empty", resource=resource)
         elif "/" in name or ".." in name:
-            bench.error(f"{resource}: the endpoint {name!r} is no file name", resource=resource, endpoint=name)
-    for resource in bench.seen.resources:
-        last = bench.seen.registrations_of(resource)[-1]
+            ctx.error(f"{resource}: the endpoint {name!r} is no file name", resource=resource, endpoint=name)
+    for resource in ctx.seen.resources:
+        last = ctx.seen.registrations_of(resource)[-1]
         name = last.registration.socket_name
         if last.is_watched or not name or "/" in name or ".." in name:
             continue
@@ -217,9 +208,9 @@ async def endpoint_basename(bench: Bench) -> None:
             elsewhere = probe.listens_at if probe is not None else ()
             where = f"; the plugin listens on {', '.join(elsewhere)}" if elsewhere else ""
             text = f"{resource}: the endpoint {name!r} names no socket: {why}{where}"
-            bench.error(text, resource=resource, endpoint=name, **({"listens_at": [*elsewhere]} if elsewhere else {}))
-    if unserved and not bench.findings:
-        bench.skip(f"nobody had served {', '.join(unserved)} when it was registered: see reg-serve-before-register")
+            ctx.error(text, resource=resource, endpoint=name, **({"listens_at": [*elsewhere]} if elsewhere else {}))
+    if unserved and not ctx.findings:
+        ctx.skip(f"nobody had served {', '.join(unserved)} when it was registered: see reg-serve-before-register")
 
 
 def _no_socket(path: Path) -> str:
@@ -229,9 +220,8 @@ def _no_socket(path: Path) -> str:
         return os_error_text("cannot look at", path, error) if isinstance(error, OSError) else str(error)
 
 
-@check(
+@GROUP.check(
     "reg-error-surfaced",
-    GROUP,
     "A refused registration is told",
     level=Level.WARNING,
     needs="BP",
@@ -242,34 +232,33 @@ def _no_socket(path: Path) -> str:
     source="public reports",
     rules="DM-29",
 )
-async def error_surfaced(bench: Bench) -> None:
+async def error_surfaced(ctx: CheckContext) -> None:
     """The text is in the output, or the plugin ends with an error."""
-    with bench.refuse_register(REFUSAL) as refused:
-        await bench.start(settled=False)
-        await _first_call(bench)
-        await bench.holds(lambda: REFUSAL in bench.plugin.output() or bench.plugin.has_ended, SURFACES_WITHIN_S)
-        await bench.plugin.ended(0.2 if bench.plugin.has_ended else 0.0)
-        if REFUSAL in bench.plugin.output() or bench.plugin.exit_code:
+    with ctx.refuse_register(REFUSAL) as refused:
+        await ctx.start(settled=False)
+        await _first_call(ctx)
+        await ctx.holds(lambda: REFUSAL in ctx.plugin.output() or ctx.plugin.has_ended, SURFACES_WITHIN_S)
+        await ctx.plugin.ended(0.2 if ctx.plugin.has_ended else 0.0)
+        if REFUSAL in ctx.plugin.output() or ctx.plugin.exit_code:
             return
-        end = "ended with 0 and" if bench.plugin.has_ended else f"within {SURFACES_WITHIN_S:g} s it"
-        bench.warning(
+        end = "ended with 0 and" if ctx.plugin.has_ended else f"within {SURFACES_WITHIN_S:g} s it"
+        ctx.warning(
             f"Register was refused, and {end} said nothing of it",
             refusals=len(refused.calls),
-            output=bench.plugin.output()[-500:],
+            output=ctx.plugin.output()[-500:],
         )
 
 
-async def _first_call(bench: Bench) -> None:
-    if not await bench.holds(lambda: bench.seen.registrations or bench.plugin.has_ended, HAPPENS_WITHIN_S):
-        bench.skip("no Register call came: see reg-happens")
-    if not bench.seen.registrations:
-        bench.skip(f"the plugin {ending(bench.plugin.exit_code)} before it called Register: see reg-happens")
-    calls(bench)
+async def _first_call(ctx: CheckContext) -> None:
+    if not await ctx.holds(lambda: ctx.seen.registrations or ctx.plugin.has_ended, HAPPENS_WITHIN_S):
+        ctx.skip("no Register call came: see reg-happens")
+    if not ctx.seen.registrations:
+        ctx.skip(f"the plugin {ending(ctx.plugin.exit_code)} before it called Register: see reg-happens")
+    calls(ctx)
 
 
-@check(
+@GROUP.check(
     "reg-retry-backoff",
-    GROUP,
     "A refused registration is tried again, and not in a hot loop",
     level=Level.ERROR,
     needs="BP",
@@ -282,31 +271,31 @@ async def _first_call(bench: Bench) -> None:
     rules="DM-29",
     limit_s=150.0,
 )
-async def retry_backoff(bench: Bench) -> None:
+async def retry_backoff(ctx: CheckContext) -> None:
     """It recovers, or ends with an error; at most ten calls a second."""
-    with bench.refuse_register(REFUSAL) as refused:
-        await bench.start(settled=False)
-        await _first_call(bench)
-        await bench.observe(20.0, lambda: bench.plugin.has_ended, "Register was refused for")
+    with ctx.refuse_register(REFUSAL) as refused:
+        await ctx.start(settled=False)
+        await _first_call(ctx)
+        await ctx.observe(20.0, lambda: ctx.plugin.has_ended, "Register was refused for")
     times = Counter((int(each.at_s), each.resource) for each in refused.calls)
     if times and (most := max(times.values())) > HOT:
-        bench.warning(f"up to {most} Register calls a second after a refusal, more than {HOT}", most_per_second=most)
-    await _comes(bench, "after Register was refused for a while", len(refused.calls))
+        ctx.warning(f"up to {most} Register calls a second after a refusal, more than {HOT}", most_per_second=most)
+    await _comes(ctx, "after Register was refused for a while", len(refused.calls))
 
 
-async def _comes(bench: Bench, when: str, before: int) -> None:
+async def _comes(ctx: CheckContext, when: str, before: int) -> None:
     """Registered within a minute, or ended with an error; `before`: how many Register calls do not count."""
-    began_s = bench.began_s
-    await bench.holds(lambda: bench.plugin.has_ended or bench.seen.streams, RETRIES_WITHIN_S)
-    if bench.seen.streams and bench.seen.streams[-1].at_s >= began_s:
+    began_s = ctx.began_s
+    await ctx.holds(lambda: ctx.plugin.has_ended or ctx.seen.streams, RETRIES_WITHIN_S)
+    if ctx.seen.streams and ctx.seen.streams[-1].at_s >= began_s:
         return
-    if not bench.plugin.has_ended:
-        tries = bench.seen.registrations[before:]
-        bench.error(not_registered(when, tries), calls=len(tries))
-    elif bench.plugin.exit_code:
-        bench.note(f"the plugin ended with {bench.plugin.exit_code}, which its DaemonSet answers with a new start")
+    if not ctx.plugin.has_ended:
+        tries = ctx.seen.registrations[before:]
+        ctx.error(not_registered(when, tries), calls=len(tries))
+    elif ctx.plugin.exit_code:
+        ctx.note(f"the plugin ended with {ctx.plugin.exit_code}, which its DaemonSet answers with a new start")
     else:
-        bench.warning(f"{when}, the plugin ended with 0, as if all was well", exit_code=0)
+        ctx.warning(f"{when}, the plugin ended with 0, as if all was well", exit_code=0)
 
 
 def not_registered(when: str, tries: Sequence[Registered]) -> str:
@@ -322,9 +311,8 @@ def not_registered(when: str, tries: Sequence[Registered]) -> str:
     return text
 
 
-@check(
+@GROUP.check(
     "reg-retry-when-no-kubelet",
-    GROUP,
     "A plugin that is there before the kubelet waits for it",
     level=Level.ERROR,
     needs="BP",
@@ -337,27 +325,25 @@ def not_registered(when: str, tries: Sequence[Registered]) -> str:
     rules="DM-16",
     limit_s=170.0,
 )
-async def retry_when_no_kubelet(bench: Bench) -> None:
-    """Without a socket, and with a dead one."""
+async def retry_when_no_kubelet(ctx: CheckContext) -> None:
     for when, is_dead in (
         ("without kubelet.sock at its start", False),
         ("with a dead kubelet.sock at its start", True),
     ):
-        await bench.node.crash()
+        await ctx.node.crash()
         if not is_dead:
-            bench.node.root.layout.registration_socket.unlink(missing_ok=True)
-        bench.seen.streams.clear()
-        await bench.start(settled=False)
-        await bench.observe(WITHOUT_KUBELET_S, lambda: bench.plugin.has_ended, "the kubelet was away for")
-        before = len(bench.seen.registrations)
-        await bench.node.start_kubelet()
-        await _comes(bench, when, before)
-        await bench.plugin.close()
+            ctx.node.root.layout.registration_socket.unlink(missing_ok=True)
+        ctx.seen.streams.clear()
+        await ctx.start(settled=False)
+        await ctx.observe(WITHOUT_KUBELET_S, lambda: ctx.plugin.has_ended, "the kubelet was away for")
+        before = len(ctx.seen.registrations)
+        await ctx.node.start_kubelet()
+        await _comes(ctx, when, before)
+        await ctx.plugin.close()
 
 
-@check(
+@GROUP.check(
     "reg-deadline-sane",
-    GROUP,
     "The Register call has a deadline of 10 s or more",
     level=Level.WARNING,
     what="How much time each Register call has left when it arrives.",
@@ -368,24 +354,22 @@ async def retry_when_no_kubelet(bench: Bench) -> None:
     rules="DM-30",
     needs_ready=False,
 )
-async def deadline_sane(bench: Bench) -> None:
-    """Ten seconds, less what the way takes."""
-    known = calls(bench)
-    for resource in bench.seen.resources:
+async def deadline_sane(ctx: CheckContext) -> None:
+    known = calls(ctx)
+    for resource in ctx.seen.resources:
         of_resource = [each for each in known if each.resource == resource]
         shortest = min((c.deadline_s for c in of_resource if c.deadline_s is not None), default=None)
         if shortest is not None and shortest < DEADLINE_S - ON_THE_WAY_S:
             text = f"{resource}: Register had {shortest:.1f} s left when it arrived, less than {DEADLINE_S:g} s"
-            bench.warning(text, resource=str(resource), deadline_s=round(shortest, 3))
+            ctx.warning(text, resource=str(resource), deadline_s=round(shortest, 3))
         elif any(each.deadline_s is None for each in of_resource):
             # gRPC libraries differ in whether they send a deadline that is the caller's own: tonic's `timeout` is not sent.
             own = "unless the plugin has one that it does not send, a kubelet that hangs holds it up for ever"
-            bench.info(f"{resource}: Register came without a deadline: {own}")
+            ctx.info(f"{resource}: Register came without a deadline: {own}")
 
 
-@check(
+@GROUP.check(
     "reg-not-periodic",
-    GROUP,
     "A registered plugin does not register again for no reason",
     level=Level.WARNING,
     what="Register calls while nothing happens: no restart of the kubelet, no lost stream.",
@@ -396,17 +380,17 @@ async def deadline_sane(bench: Bench) -> None:
     rules="DM-35",
     observes=True,
 )
-async def not_periodic(bench: Bench) -> None:
+async def not_periodic(ctx: CheckContext) -> None:
     """Nothing comes in an idle while, and nothing came twice before it."""
-    window = await bench.observe(60.0)
-    for resource in bench.resources:
-        of_resource = bench.seen.registrations_of(resource)
+    window = await ctx.observe(60.0)
+    for resource in ctx.resources:
+        of_resource = ctx.seen.registrations_of(resource)
         if not of_resource:
             continue
         first, *later = of_resource
-        losses = [each.at_s for each in bench.seen.ends_of(resource)]
+        losses = [each.at_s for each in ctx.seen.ends_of(resource)]
         again = [each for each in later if each.at_s <= window.end_s and not any(loss <= each.at_s for loss in losses)]
         if again:
             after = ", ".join(f"{each.at_s - first.at_s:.1f} s" for each in again[:5])
             text = f"{resource} was registered {len(again)} times more for no reason, {after} after the first time"
-            bench.warning(text, resource=str(resource), count=len(again))
+            ctx.warning(text, resource=str(resource), count=len(again))

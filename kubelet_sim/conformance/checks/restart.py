@@ -10,8 +10,8 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.checks.registration import calls
 from kubelet_sim.model.life import Comeback
 from kubelet_sim.wire import unix_socket
@@ -27,22 +27,21 @@ _LOST = "all devices of the node are unhealthy, and every pod that asks for one 
 
 
 async def comes_back(
-    bench: Bench, since_s: float, what: str, level: Level = Level.ERROR, within_s: float = BACK_WITHIN_S
+    ctx: CheckContext, since_s: float, what: str, level: Level = Level.ERROR, within_s: float = BACK_WITHIN_S
 ) -> bool:
     """Report a plugin that is not registered and listed again in time, 60 s if nothing else is said."""
-    recovery = await bench.recovered(since_s, within_s)
+    recovery = await ctx.recovered(since_s, within_s)
     if recovery.took_s is None:
         ended = "" if recovery.exit_code is None else f"; it ended with {recovery.exit_code}"
-        bench.find(level, f"{what} the plugin had not registered and listed again within {within_s:g} s{ended}")
+        ctx.find(level, f"{what} the plugin had not registered and listed again within {within_s:g} s{ended}")
         return False
     if recovery.took_s > BACK_SOON_S:
-        bench.note(f"slow: the plugin took {recovery.took_s:.0f} s to come back")
+        ctx.note(f"slow: the plugin took {recovery.took_s:.0f} s to come back")
     return True
 
 
-@check(
+@GROUP.check(
     "restart-reregister",
-    GROUP,
     "After each of five restarts of the kubelet the plugin registers again",
     level=Level.ERROR,
     what="The kubelet is restarted five times; each time every resource has to be registered and listed within 60 s.",
@@ -53,16 +52,14 @@ async def comes_back(
     stage=Stage.RESTARTS,
     limit_s=360,
 )
-async def reregister(bench: Bench) -> None:
-    """Five in a row."""
+async def reregister(ctx: CheckContext) -> None:
     for number in range(1, TIMES + 1):
-        if not await comes_back(bench, await bench.restart_kubelet(), f"after restart {number}"):
+        if not await comes_back(ctx, await ctx.restart_kubelet(), f"after restart {number}"):
             return
 
 
-@check(
+@GROUP.check(
     "restart-reregister-fast",
-    GROUP,
     "After a restart of the kubelet the plugin is back within 10 s",
     level=Level.WARNING,
     what="One restart, and the time until every resource is listed again.",
@@ -72,17 +69,15 @@ async def reregister(bench: Bench) -> None:
     rules="DM-19 DM-111",
     stage=Stage.RESTARTS,
 )
-async def reregister_fast(bench: Bench) -> None:
-    """Soon enough for most pods."""
-    recovery = await bench.recovered(await bench.restart_kubelet(), BACK_WITHIN_S)
+async def reregister_fast(ctx: CheckContext) -> None:
+    recovery = await ctx.recovered(await ctx.restart_kubelet(), BACK_WITHIN_S)
     if recovery.took_s is not None and recovery.took_s > BACK_SOON_S:
         text = f"the plugin took {recovery.took_s:.1f} s to register and list again"
-        bench.warning(text, took_s=round(recovery.took_s, 3))
+        ctx.warning(text, took_s=round(recovery.took_s, 3))
 
 
-@check(
+@GROUP.check(
     "restart-socket-recreated",
-    GROUP,
     "After a restart the plugin's socket is there again when it calls Register",
     level=Level.ERROR,
     what="The kubelet is restarted, and the next Register call of each resource kept unanswered while its socket is looked at and dialled.",
@@ -93,23 +88,21 @@ async def reregister_fast(bench: Bench) -> None:
     needs="BF",
     stage=Stage.RESTARTS,
 )
-async def socket_recreated(bench: Bench) -> None:
-    """A file, and somebody behind it."""
-    calls(bench)
-    with bench.hold_register() as held:
-        await bench.restart_kubelet()
-        if not await bench.holds(lambda: held.calls or bench.plugin.has_ended, BACK_WITHIN_S) or not held.calls:
-            bench.skip("the plugin did not register again: see restart-reregister")
+async def socket_recreated(ctx: CheckContext) -> None:
+    calls(ctx)
+    with ctx.hold_register() as held:
+        await ctx.restart_kubelet()
+        if not await ctx.holds(lambda: held.calls or ctx.plugin.has_ended, BACK_WITHIN_S) or not held.calls:
+            ctx.skip("the plugin did not register again: see restart-reregister")
         for call in tuple(held.calls):
             path = call.socket_path
-            if not await bench.holds(lambda path=path: unix_socket.accepts(path), LISTENS_WITHIN_S):  # type: ignore[misc]
+            if not await ctx.holds(lambda path=path: unix_socket.accepts(path), LISTENS_WITHIN_S):  # type: ignore[misc]
                 there = "is there, but nobody listens" if os.path.exists(path) else "is not there"  # noqa: ASYNC240, PTH110
-                bench.error(f"{call.resource}: when Register came the socket {path!r} {there}", path=path)
+                ctx.error(f"{call.resource}: when Register came the socket {path!r} {there}", path=path)
 
 
-@check(
+@GROUP.check(
     "restart-delayed-kubelet-sock",
-    GROUP,
     "The plugin waits for a kubelet that takes its time",
     level=Level.ERROR,
     what="All sockets go, and kubelet.sock comes back only later: after 5 s, with --full after 30 s.",
@@ -121,20 +114,18 @@ async def socket_recreated(bench: Bench) -> None:
     stage=Stage.RESTARTS,
     limit_s=180,
 )
-async def delayed(bench: Bench) -> None:
-    """Gone for a while."""
-    delay_s = bench.window_s(DELAY_S)
-    await bench.restart_kubelet(Comeback(socket_after_s=delay_s))
-    path = bench.node.root.layout.registration_socket
-    if not await bench.holds(path.exists, (delay_s + SOCKET_LATE_S) / bench.config.patience):
-        bench.skip("kubelet.sock did not appear")
-    bench.note(f"kubelet.sock was away for {delay_s:g} s")
-    await comes_back(bench, time.monotonic() - 0.5, "after kubelet.sock was there again")
+async def delayed(ctx: CheckContext) -> None:
+    delay_s = ctx.window_s(DELAY_S)
+    await ctx.restart_kubelet(Comeback(socket_after_s=delay_s))
+    path = ctx.node.root.layout.registration_socket
+    if not await ctx.holds(path.exists, (delay_s + SOCKET_LATE_S) / ctx.config.patience):
+        ctx.skip("kubelet.sock did not appear")
+    ctx.note(f"kubelet.sock was away for {delay_s:g} s")
+    await comes_back(ctx, time.monotonic() - 0.5, "after kubelet.sock was there again")
 
 
-@check(
+@GROUP.check(
     "restart-same-inode",
-    GROUP,
     "A new kubelet.sock with the old inode number is noticed",
     level=Level.ERROR,
     what="A restart in which the new socket gets the inode number of the old one. Skipped where the file system does not give it.",
@@ -146,26 +137,24 @@ async def delayed(bench: Bench) -> None:
     needs="BF",
     stage=Stage.RESTARTS,
 )
-async def same_inode(bench: Bench) -> None:
-    """Another socket, the same number."""
-    path = bench.node.root.layout.registration_socket
+async def same_inode(ctx: CheckContext) -> None:
+    path = ctx.node.root.layout.registration_socket
     before = path.stat().st_ino
-    since_s = await bench.restart_kubelet(Comeback(same_inode=True))
+    since_s = await ctx.restart_kubelet(Comeback(same_inode=True))
     is_same = path.stat().st_ino == before
     if (
-        await comes_back(bench, since_s, "after a restart with the same inode number", _level(is_same=is_same))
+        await comes_back(ctx, since_s, "after a restart with the same inode number", _level(is_same=is_same))
         and not is_same
     ):
-        bench.skip("the file system did not give the same inode number again")
+        ctx.skip("the file system did not give the same inode number again")
 
 
 def _level(*, is_same: bool) -> Level:
     return Level.ERROR if is_same else Level.INFO
 
 
-@check(
+@GROUP.check(
     "restart-quick",
-    GROUP,
     "A restart that takes no time at all is noticed",
     level=Level.ERROR,
     what="Two restarts, the second as soon as the first is over: sockets go and come within milliseconds.",
@@ -176,17 +165,15 @@ def _level(*, is_same: bool) -> Level:
     rules="DM-17",
     stage=Stage.RESTARTS,
 )
-async def quick(bench: Bench) -> None:
-    """Twice, without a pause."""
-    await bench.restart_kubelet()
-    since_s = await bench.restart_kubelet()
-    bench.note(f"the second restart took {(time.monotonic() - since_s) * 1000:.0f} ms")
-    await comes_back(bench, since_s, "after a restart of milliseconds")
+async def quick(ctx: CheckContext) -> None:
+    await ctx.restart_kubelet()
+    since_s = await ctx.restart_kubelet()
+    ctx.note(f"the second restart took {(time.monotonic() - since_s) * 1000:.0f} ms")
+    await comes_back(ctx, since_s, "after a restart of milliseconds")
 
 
-@check(
+@GROUP.check(
     "restart-created-event-after-register",
-    GROUP,
     "A kubelet.sock that is replaced right after a registration is noticed",
     level=Level.ERROR,
     what="A restart; as soon as the plugin has registered, another one. Within 30 s there has to be one open stream for each resource, with the "
@@ -199,51 +186,47 @@ async def quick(bench: Bench) -> None:
     stage=Stage.RESTARTS,
     limit_s=240,
 )
-async def created_event(bench: Bench) -> None:
-    """Register, and gone again."""
-    known = {resource: set(bench.healthy_ids(resource)) for resource in bench.resources}
+async def created_event(ctx: CheckContext) -> None:
+    known = {resource: set(ctx.healthy_ids(resource)) for resource in ctx.resources}
     began_s = time.monotonic()
-    if not await _registers_again(bench) and not await _registers_from_start(bench):
-        bench.skip("the plugin did not register again: see restart-reregister")
-    since_s = await bench.restart_kubelet()
+    if not await _registers_again(ctx) and not await _registers_from_start(ctx):
+        ctx.skip("the plugin did not register again: see restart-reregister")
+    since_s = await ctx.restart_kubelet()
     what = "after kubelet.sock was replaced right after a registration"
-    if not await comes_back(bench, since_s, what, within_s=ONE_STREAM_WITHIN_S):
+    if not await comes_back(ctx, since_s, what, within_s=ONE_STREAM_WITHIN_S):
         return
-    await bench.settled(ONE_STREAM_WITHIN_S)
+    await ctx.settled(ONE_STREAM_WITHIN_S)
     for resource, ids in known.items():
-        lost = sorted(ids - set(bench.healthy_ids(resource)))
+        lost = sorted(ids - set(ctx.healthy_ids(resource)))
         if lost:
-            bench.error(
+            ctx.error(
                 f"{resource}: {len(lost)} devices are not healthy any more", resource=str(resource), ids=lost[:10]
             )
         links = [
-            link for link in bench.node.kubelet.driver.links.values() if link.resource == resource and link.has_stream
+            link for link in ctx.node.kubelet.driver.links.values() if link.resource == resource and link.has_stream
         ]
         if len(links) != 1:
-            bench.error(f"{resource}: {len(links)} streams are open, one was expected", resource=str(resource))
-    bench.note(f"all of it took {time.monotonic() - began_s:.1f} s")
+            ctx.error(f"{resource}: {len(links)} streams are open, one was expected", resource=str(resource))
+    ctx.note(f"all of it took {time.monotonic() - began_s:.1f} s")
 
 
-async def _registers_again(bench: Bench) -> bool:
-    count = len(bench.seen.streams)
-    await bench.restart_kubelet()
-    return bool(await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S))
+async def _registers_again(ctx: CheckContext) -> bool:
+    count = len(ctx.seen.streams)
+    await ctx.restart_kubelet()
+    return bool(await ctx.holds(lambda: len(ctx.seen.streams) > count, BACK_WITHIN_S))
 
 
-async def _registers_from_start(bench: Bench) -> bool:
+async def _registers_from_start(ctx: CheckContext) -> bool:
     """For one that had just registered when this check began, and may be deaf for that reason alone, as it may be later on."""
-    started_s = bench.plugin.started_at_s or 0.0
-    if not bench.plugin.can_start or sum(each.at_s > started_s for each in bench.seen.registrations) <= len(
-        bench.resources
-    ):
+    started_s = ctx.plugin.started_at_s or 0.0
+    if not ctx.plugin.can_start or sum(each.at_s > started_s for each in ctx.seen.registrations) <= len(ctx.resources):
         return False
-    await bench.plugin.close()
-    return await bench.start() and await _registers_again(bench)
+    await ctx.plugin.close()
+    return await ctx.start() and await _registers_again(ctx)
 
 
-@check(
+@GROUP.check(
     "restart-during-startup",
-    GROUP,
     "A kubelet that restarts while the plugin starts does not lose it",
     level=Level.ERROR,
     what="Four starts of the plugin, with a restart of the kubelet before its socket is there, before Register, inside Register, and "
@@ -257,58 +240,56 @@ async def _registers_from_start(bench: Bench) -> bool:
     stage=Stage.OWN,
     limit_s=400,
 )
-async def during_startup(bench: Bench) -> None:
-    """Four bad moments."""
-    moments: dict[str, Callable[[Bench], Awaitable[float | None]]] = {
+async def during_startup(ctx: CheckContext) -> None:
+    moments: dict[str, Callable[[CheckContext], Awaitable[float | None]]] = {
         "before its socket was there": _before_listen,
         "before it called Register": _before_register,
         "inside Register": _inside_register,
         "before its first list": _before_list,
     }
     for when, restarted in moments.items():
-        since_s = await restarted(bench)
+        since_s = await restarted(ctx)
         if since_s is None:
-            bench.note(f"the moment {when!r} was missed: the plugin was quicker, or never came to it")
-        elif not await bench.holds(lambda: bench.seen.registrations, BACK_WITHIN_S):
-            bench.error(f"after a restart {when} the plugin had not registered within {BACK_WITHIN_S:g} s")
+            ctx.note(f"the moment {when!r} was missed: the plugin was quicker, or never came to it")
+        elif not await ctx.holds(lambda: ctx.seen.registrations, BACK_WITHIN_S):
+            ctx.error(f"after a restart {when} the plugin had not registered within {BACK_WITHIN_S:g} s")
         else:
-            await comes_back(bench, since_s, f"after a restart {when}")
-        await bench.stop_plugin()
+            await comes_back(ctx, since_s, f"after a restart {when}")
+        await ctx.stop_plugin()
 
 
-async def _before_listen(bench: Bench) -> float | None:
-    await bench.start(settled=False)
-    return None if bench.sockets() else await bench.restart_kubelet()
+async def _before_listen(ctx: CheckContext) -> float | None:
+    await ctx.start(settled=False)
+    return None if ctx.sockets() else await ctx.restart_kubelet()
 
 
-async def _before_register(bench: Bench) -> float | None:
-    count = len(bench.seen.registrations)
-    await bench.start(settled=False)
+async def _before_register(ctx: CheckContext) -> float | None:
+    count = len(ctx.seen.registrations)
+    await ctx.start(settled=False)
     deadline_s = time.monotonic() + LISTENS_WITHIN_S
-    while not bench.sockets() and time.monotonic() < deadline_s:  # noqa: ASYNC110 - nobody tells of a file
+    while not ctx.sockets() and time.monotonic() < deadline_s:  # noqa: ASYNC110 - nobody tells of a file
         await asyncio.sleep(LOOK_AGAIN_S)
-    return await bench.restart_kubelet() if len(bench.seen.registrations) == count and bench.sockets() else None
+    return await ctx.restart_kubelet() if len(ctx.seen.registrations) == count and ctx.sockets() else None
 
 
-async def _inside_register(bench: Bench) -> float | None:
-    with bench.hold_register() as held:
-        await bench.start(settled=False)
-        if not await bench.holds(lambda: held.calls, BACK_WITHIN_S):
+async def _inside_register(ctx: CheckContext) -> float | None:
+    with ctx.hold_register() as held:
+        await ctx.start(settled=False)
+        if not await ctx.holds(lambda: held.calls, BACK_WITHIN_S):
             return None
-        return await bench.restart_kubelet()
+        return await ctx.restart_kubelet()
 
 
-async def _before_list(bench: Bench) -> float | None:
-    count = len(bench.seen.streams)
-    await bench.start(settled=False)
-    if not await bench.holds(lambda: len(bench.seen.streams) > count, BACK_WITHIN_S):
+async def _before_list(ctx: CheckContext) -> float | None:
+    count = len(ctx.seen.streams)
+    await ctx.start(settled=False)
+    if not await ctx.holds(lambda: len(ctx.seen.streams) > count, BACK_WITHIN_S):
         return None
-    return await bench.restart_kubelet()
+    return await ctx.restart_kubelet()
 
 
-@check(
+@GROUP.check(
     "restart-dir-recreated",
-    GROUP,
     "A directory that was deleted and made anew does not lose the plugin",
     level=Level.WARNING,
     what="The kubelet goes, the directory with all that is in it is removed, and the next kubelet makes another one.",
@@ -319,17 +300,15 @@ async def _before_list(bench: Bench) -> float | None:
     needs="BF",
     stage=Stage.RESTARTS,
 )
-async def dir_recreated(bench: Bench) -> None:
-    """Another directory of the same name."""
-    if not bench.config.tells_directory:
-        bench.skip("needs a plugin that is told its directory: a mount keeps the old one alive for it")
-    since_s = await bench.restart_kubelet(Comeback(keeps_directory=False))
-    await comes_back(bench, since_s, "after the directory was made anew", Level.WARNING)
+async def dir_recreated(ctx: CheckContext) -> None:
+    if not ctx.config.tells_directory:
+        ctx.skip("needs a plugin that is told its directory: a mount keeps the old one alive for it")
+    since_s = await ctx.restart_kubelet(Comeback(keeps_directory=False))
+    await comes_back(ctx, since_s, "after the directory was made anew", Level.WARNING)
 
 
-@check(
+@GROUP.check(
     "restart-poll-fallback",
-    GROUP,
     "Without inotify the plugin still notices a restart, or says that it cannot",
     level=Level.INFO,
     what="Nothing: the limit on inotify instances belongs to the user, and other programs of this machine would be hit.",
@@ -340,6 +319,5 @@ async def dir_recreated(bench: Bench) -> None:
     needs="P",
     stage=Stage.OWN,
 )
-async def poll_fallback(bench: Bench) -> None:
-    """Not possible without doing harm."""
-    bench.skip("needs a machine of its own: the limit on inotify is shared with everything else that its user runs")
+async def poll_fallback(ctx: CheckContext) -> None:
+    ctx.skip("needs a machine of its own: the limit on inotify is shared with everything else that its user runs")

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from kubelet_sim.conformance.answers import one_each
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.errors import RpcFailed
 
 GROUP = Group.SECURITY
@@ -33,9 +33,8 @@ _REFUSED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM|a
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
-@check(
+@GROUP.check(
     "sec-clear-permission-error",
-    GROUP,
     "Without the right to use the directory the plugin says so, and ends",
     level=Level.WARNING,
     what="The plugin is started where it may not write in the device-plugin directory, nor connect to the kubelet.",
@@ -46,37 +45,35 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
     needs="FP",
     stage=Stage.OWN,
 )
-async def permission_error(bench: Bench) -> None:
-    """The path, the reason, and an exit code."""
-    kubelet_socket = bench.node.root.layout.registration_socket
-    bench.directory.chmod(0o500)
+async def permission_error(ctx: CheckContext) -> None:
+    kubelet_socket = ctx.node.root.layout.registration_socket
+    ctx.directory.chmod(0o500)
     kubelet_socket.chmod(0)
     try:
-        if os.access(bench.directory, os.W_OK):
-            bench.skip("needs a plugin that does not run as root: root may write everywhere")
-        await bench.start(settled=False)
-        await bench.holds(lambda: bench.plugin.has_ended or bench.sockets() or bench.seen.registrations, ENDS_WITHIN_S)
-        has_ended = bench.plugin.has_ended
-        if bench.sockets() or bench.seen.registrations:
+        if os.access(ctx.directory, os.W_OK):
+            ctx.skip("needs a plugin that does not run as root: root may write everywhere")
+        await ctx.start(settled=False)
+        await ctx.holds(lambda: ctx.plugin.has_ended or ctx.sockets() or ctx.seen.registrations, ENDS_WITHIN_S)
+        has_ended = ctx.plugin.has_ended
+        if ctx.sockets() or ctx.seen.registrations:
             # In a user namespace it is root, whoever we are.
-            bench.skip("needs a plugin without rights: this one made its socket all the same; --isolate none may help")
+            ctx.skip("needs a plugin without rights: this one made its socket all the same; --isolate none may help")
     finally:
-        bench.directory.chmod(0o755)
+        ctx.directory.chmod(0o755)
         kubelet_socket.chmod(0o755)
-    output = bench.plugin.output()
+    output = ctx.plugin.output()
     if not has_ended:
-        bench.warning(f"the plugin did not end within {ENDS_WITHIN_S:g} s")
-    elif bench.plugin.exit_code == 0:
-        bench.warning("the plugin ended with 0, as if all were well")
-    if str(bench.directory) not in output and "/var/lib/kubelet/device-plugins" not in output:
-        bench.warning("the plugin's output does not name the directory")
+        ctx.warning(f"the plugin did not end within {ENDS_WITHIN_S:g} s")
+    elif ctx.plugin.exit_code == 0:
+        ctx.warning("the plugin ended with 0, as if all were well")
+    if str(ctx.directory) not in output and "/var/lib/kubelet/device-plugins" not in output:
+        ctx.warning("the plugin's output does not name the directory")
     if not _REFUSED.search(output):
-        bench.warning("the plugin's output does not say that permission was denied")
+        ctx.warning("the plugin's output does not say that permission was denied")
 
 
-@check(
+@GROUP.check(
     "sec-mount-not-host-root",
-    GROUP,
     "No grant mounts the host's own directories or a runtime's socket",
     level=Level.ERROR,
     what="The mounts of an Allocate answer for one device. Writable ones are errors, read-only ones warnings.",
@@ -85,9 +82,8 @@ async def permission_error(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-125 DM-126",
 )
-async def host_mounts(bench: Bench) -> None:
-    """Files of the device, not of the host."""
-    for resource, granted in (await one_each(bench)).items():
+async def host_mounts(ctx: CheckContext) -> None:
+    for resource, granted in (await one_each(ctx)).items():
         for mount in granted.mounts:
             path = _clean(mount.host_path)
             if path in _HOST or path in _RUNTIMES or path.removeprefix("/var") in _RUNTIMES:
@@ -96,12 +92,11 @@ async def host_mounts(bench: Bench) -> None:
                 text = (
                     f"{resource}: Allocate mounts {mount.host_path!r} of the host, {how}, at {mount.container_path!r}"
                 )
-                bench.find(level, text, resource=resource, host_path=mount.host_path, read_only=mount.read_only)
+                ctx.find(level, text, resource=resource, host_path=mount.host_path, read_only=mount.read_only)
 
 
-@check(
+@GROUP.check(
     "sec-device-not-memory-or-disk",
-    GROUP,
     "No grant gives the machine's memory or a whole disk",
     level=Level.WARNING,
     what="The device nodes of an Allocate answer for one device.",
@@ -110,18 +105,16 @@ async def host_mounts(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-125 DM-126",
 )
-async def memory_or_disk(bench: Bench) -> None:
-    """Neither /dev/mem nor /dev/sda."""
-    for resource, granted in (await one_each(bench)).items():
+async def memory_or_disk(ctx: CheckContext) -> None:
+    for resource, granted in (await one_each(ctx)).items():
         for node in granted.devices:
             path = _clean(node.host_path)
             if path in _MEMORY or _DISK.fullmatch(path):
-                bench.warning(f"{resource}: Allocate grants {node.host_path!r}", resource=resource, host_path=path)
+                ctx.warning(f"{resource}: Allocate grants {node.host_path!r}", resource=resource, host_path=path)
 
 
-@check(
+@GROUP.check(
     "sec-env-only-grant",
-    GROUP,
     "A grant is more than an environment variable",
     level=Level.WARNING,
     what="Whether an Allocate answer for one device has a device node, a mount, a CDI name or an annotation beside its variables.",
@@ -130,19 +123,17 @@ async def memory_or_disk(bench: Bench) -> None:
     source="public reports",
     rules="DM-126 DM-128",
 )
-async def env_only(bench: Bench) -> None:
-    """A variable protects nothing."""
-    for resource, granted in (await one_each(bench)).items():
+async def env_only(ctx: CheckContext) -> None:
+    for resource, granted in (await one_each(ctx)).items():
         if granted.envs and not (granted.devices or granted.mounts or granted.cdi_devices or granted.annotations):
             names = sorted(granted.envs)
-            bench.warning(
+            ctx.warning(
                 f"{resource}: Allocate grants only variables: {', '.join(names)}", resource=resource, envs=names
             )
 
 
-@check(
+@GROUP.check(
     "sec-socket-mode",
-    GROUP,
     "The plugin's socket is not writable by everyone",
     level=Level.WARNING,
     what="The mode of each of the plugin's socket files.",
@@ -152,25 +143,23 @@ async def env_only(bench: Bench) -> None:
     rules="DM-10",
     needs="F",
 )
-async def socket_mode(bench: Bench) -> None:
-    """Not for everyone."""
-    sockets = bench.sockets()
+async def socket_mode(ctx: CheckContext) -> None:
+    sockets = ctx.sockets()
     if not sockets:
-        bench.skip("the plugin has no socket in the device-plugin directory")
+        ctx.skip("the plugin has no socket in the device-plugin directory")
     for name, path in sockets.items():
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
         except OSError:
             continue  # gone meanwhile
         if mode & stat.S_IWOTH:
-            bench.warning(
+            ctx.warning(
                 f"the socket {name!r} has the mode {mode:04o}: everyone may write", name=name, mode=f"{mode:04o}"
             )
 
 
-@check(
+@GROUP.check(
     "sec-survives-bad-input",
-    GROUP,
     "Nonsense on its socket does not end the plugin",
     level=Level.WARNING,
     what="An unknown method, an HTTP/2 connection that breaks off, and a request of 16 MiB; then GetDevicePluginOptions has to be "
@@ -182,28 +171,27 @@ async def socket_mode(bench: Bench) -> None:
     needs="BP",
     stage=Stage.OWN,
 )
-async def bad_input(bench: Bench) -> None:
-    """Three kinds of nonsense, one after the other."""
-    await bench.start_or_skip()
-    for resource in bench.resources:
-        path = bench.seen.registrations_of(resource)[-1].socket_path
+async def bad_input(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    for resource in ctx.resources:
+        path = ctx.seen.registrations_of(resource)[-1].socket_path
         for what, nonsense in (("an unknown method", _unknown), ("a broken connection", _broken), ("16 MiB", _huge)):
-            await nonsense(bench, str(resource), path)
-            if not await _still_answers(bench, str(resource)):
-                ended = " and ended" if bench.plugin.has_ended else ""
-                bench.warning(
+            await nonsense(ctx, str(resource), path)
+            if not await _still_answers(ctx, str(resource)):
+                ended = " and ended" if ctx.plugin.has_ended else ""
+                ctx.warning(
                     f"{resource}: after {what} the plugin did not answer any more{ended}", resource=str(resource)
                 )
                 return
 
 
-async def _unknown(bench: Bench, resource: str, _: str) -> None:
-    async with bench.connection(resource) as plugin:
+async def _unknown(ctx: CheckContext, resource: str, _: str) -> None:
+    async with ctx.connection(resource) as plugin:
         with suppress(RpcFailed):  # refused, as it should be
             await plugin.timed("Nonsense", plugin.inner.call("/v1beta1.DevicePlugin/Nonsense", b"", bytes))
 
 
-async def _broken(_bench: Bench, _resource: str, path: str) -> None:
+async def _broken(_ctx: CheckContext, _resource: str, path: str) -> None:
     for data in (_PREFACE[:10], _PREFACE + b"\x00\x00\xff\x04", b"\x16\x03\x01" + bytes(64)):
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dial:
@@ -214,19 +202,19 @@ async def _broken(_bench: Bench, _resource: str, path: str) -> None:
             return  # it may hang up on us
 
 
-async def _huge(bench: Bench, resource: str, _: str) -> None:
-    async with bench.connection(resource) as plugin:
+async def _huge(ctx: CheckContext, resource: str, _: str) -> None:
+    async with ctx.connection(resource) as plugin:
         with suppress(RpcFailed):  # refused, as it should be
             await plugin.allocate(["x" * HUGE_BYTES])
 
 
-async def _still_answers(bench: Bench, resource: str) -> bool:
+async def _still_answers(ctx: CheckContext, resource: str) -> bool:
     try:
-        async with bench.connection(resource, within_s=STILL_ANSWERS_WITHIN_S) as plugin:
+        async with ctx.connection(resource, within_s=STILL_ANSWERS_WITHIN_S) as plugin:
             await plugin.options()
     except Exception:  # noqa: BLE001 - whatever it is, nobody answered
         return False
-    return not bench.plugin.has_ended
+    return not ctx.plugin.has_ended
 
 
 def _clean(path: str) -> str:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import time
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 
 GROUP = Group.SHUTDOWN
 PROMPT_S, LATEST_S = 10.0, 30.0
 GAP_S = 10.0
 
 
-async def asked_to_end(bench: Bench) -> float | None:
+async def asked_to_end(ctx: CheckContext) -> float | None:
     """SIGTERM with a stream open; how long it took to end, `None`: it did not, and was killed."""
-    await bench.start_or_skip()
+    await ctx.start_or_skip()
     begun_s = time.monotonic()
-    bench.plugin.stop()
-    if await bench.plugin.ended(LATEST_S + 1):
+    ctx.plugin.stop()
+    if await ctx.plugin.ended(LATEST_S + 1):
         return time.monotonic() - begun_s
-    await bench.plugin.kill()
+    await ctx.plugin.kill()
     return None
 
 
-@check(
+@GROUP.check(
     "shutdown-exit-prompt",
-    GROUP,
     "Asked to end, the plugin is gone within 10 s",
     level=Level.ERROR,
     what="SIGTERM while the kubelet's stream is open. More than 10 s are a warning, more than 30 s an error.",
@@ -36,19 +35,17 @@ async def asked_to_end(bench: Bench) -> float | None:
     needs="P",
     stage=Stage.OWN,
 )
-async def exit_prompt(bench: Bench) -> None:
-    """With the stream open."""
-    took_s = await asked_to_end(bench)
+async def exit_prompt(ctx: CheckContext) -> None:
+    took_s = await asked_to_end(ctx)
     if took_s is None:
-        bench.error(f"the plugin had not ended {LATEST_S:g} s after SIGTERM, and was killed")
+        ctx.error(f"the plugin had not ended {LATEST_S:g} s after SIGTERM, and was killed")
     elif took_s > PROMPT_S:
         level = Level.ERROR if took_s > LATEST_S else Level.WARNING
-        bench.find(level, f"the plugin took {took_s:.1f} s to end after SIGTERM", took_s=round(took_s, 3))
+        ctx.find(level, f"the plugin took {took_s:.1f} s to end after SIGTERM", took_s=round(took_s, 3))
 
 
-@check(
+@GROUP.check(
     "shutdown-socket-removed",
-    GROUP,
     "The plugin takes its socket away when it ends",
     level=Level.WARNING,
     what="The sockets in the device-plugin directory and in plugins_registry after SIGTERM.",
@@ -59,20 +56,18 @@ async def exit_prompt(bench: Bench) -> None:
     needs="FP",
     stage=Stage.OWN,
 )
-async def socket_removed(bench: Bench) -> None:
-    """In either directory."""
-    await asked_to_end(bench)
-    names = sorted(bench.sockets())
-    registry = bench.node.root.layout.path / "plugins_registry"
+async def socket_removed(ctx: CheckContext) -> None:
+    await asked_to_end(ctx)
+    names = sorted(ctx.sockets())
+    registry = ctx.node.root.layout.path / "plugins_registry"
     if registry.is_dir():
         names += sorted(f"plugins_registry/{path.name}" for path in registry.rglob("*") if path.is_socket())
     if names:
-        bench.warning(f"after its end the plugin's sockets are still there: {', '.join(names)}", sockets=names)
+        ctx.warning(f"after its end the plugin's sockets are still there: {', '.join(names)}", sockets=names)
 
 
-@check(
+@GROUP.check(
     "shutdown-clean-stream-end",
-    GROUP,
     "The stream ends with the plugin",
     level=Level.INFO,
     what="How the kubelet's stream ended after SIGTERM, and what the last list before it was.",
@@ -83,25 +78,23 @@ async def socket_removed(bench: Bench) -> None:
     needs="P",
     stage=Stage.OWN,
 )
-async def stream_end(bench: Bench) -> None:
-    """Only told."""
-    if await asked_to_end(bench) is None:
-        bench.note("the plugin had to be killed")
-    for resource in bench.resources:
-        ended = await bench.holds(lambda resource=resource: bench.seen.ends_of(resource), GAP_S)  # type: ignore[misc]
+async def stream_end(ctx: CheckContext) -> None:
+    if await asked_to_end(ctx) is None:
+        ctx.note("the plugin had to be killed")
+    for resource in ctx.resources:
+        ended = await ctx.holds(lambda resource=resource: ctx.seen.ends_of(resource), GAP_S)  # type: ignore[misc]
         if not ended:
-            bench.info(f"{resource}: the stream did not end with the plugin", resource=str(resource))
+            ctx.info(f"{resource}: the stream did not end with the plugin", resource=str(resource))
             continue
         how = "OK" if ended[-1].error is None else str(ended[-1].error)
-        lists = bench.seen.lists_of(resource)
+        lists = ctx.seen.lists_of(resource)
         was_last = bool(lists) and not any(device.is_healthy for device in lists[-1].devices)
         last = "an empty or unhealthy list came before" if was_last else "no last list came before"
-        bench.note(f"{resource}: the stream ended with {how}; {last}")
+        ctx.note(f"{resource}: the stream ended with {how}; {last}")
 
 
-@check(
+@GROUP.check(
     "shutdown-gap-short",
-    GROUP,
     "From its stop to its next registration a plugin takes at most 10 s",
     level=Level.INFO,
     what="SIGTERM, the end, a new start at once, and the time until every resource is listed again.",
@@ -112,14 +105,13 @@ async def stream_end(bench: Bench) -> None:
     needs="P",
     stage=Stage.OWN,
 )
-async def gap_short(bench: Bench) -> None:
-    """As in an update of the DaemonSet."""
-    await bench.start_or_skip()
+async def gap_short(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
     begun_s = time.monotonic()
-    await bench.stop_plugin()
-    if not await bench.start():
-        bench.info("the plugin did not get ready again")
+    await ctx.stop_plugin()
+    if not await ctx.start():
+        ctx.info("the plugin did not get ready again")
         return
     took_s = time.monotonic() - begun_s
     if took_s > GAP_S:
-        bench.info(f"the resource was gone for {took_s:.1f} s in an update", took_s=round(took_s, 3))
+        ctx.info(f"the resource was gone for {took_s:.1f} s in an update", took_s=round(took_s, 3))

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from kubelet_sim.conformance.answers import Granted, cdi_names, granted, quoted
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, check
+from kubelet_sim.conformance.check import Group, Level
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.pods import admitted_spec
 from kubelet_sim.model.resource_name import is_qualified_name
 from kubelet_sim.model.response import ContainerResponse
@@ -26,19 +26,18 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Fault = tuple[Level, str]
 
 
-async def judge(bench: Bench, faults: Callable[[ContainerResponse], Iterator[Fault]]) -> None:
+async def judge(ctx: CheckContext, faults: Callable[[ContainerResponse], Iterator[Fault]]) -> None:
     """Report each fault once a resource, with the first answer that has it, the worst first."""
     told: set[tuple[str, str]] = set()
-    for each in await granted(bench):
+    for each in await granted(ctx):
         for level, text in faults(each.response):
             if (each.resource, text) not in told:
                 told.add((each.resource, text))
-                bench.find(level, f"{each}: {text}", resource=each.resource, ids=list(each.ids[:10]))
+                ctx.find(level, f"{each}: {text}", resource=each.resource, ids=list(each.ids[:10]))
 
 
-@check(
+@GROUP.check(
     "spec-nonempty",
-    GROUP,
     "An answer grants something",
     level=Level.WARNING,
     what=ANSWERS,
@@ -47,19 +46,17 @@ async def judge(bench: Bench, faults: Callable[[ContainerResponse], Iterator[Fau
     source="the documentation of device plugins; public reports",
     rules="DM-126",
 )
-async def nonempty(bench: Bench) -> None:
-    """Anything at all."""
+async def nonempty(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         if not any((answer.envs, answer.mounts, answer.devices, answer.annotations, answer.cdi_devices)):
             yield Level.WARNING, "the answer grants nothing"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-env-name",
-    GROUP,
     "Variables have names that a program can read",
     level=Level.ERROR,
     what=f"{ANSWERS} An empty name, an equals sign or a NUL in it is an error, another odd character a warning.",
@@ -68,8 +65,7 @@ async def nonempty(bench: Bench) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-125",
 )
-async def env_name(bench: Bench) -> None:
-    """Letters, digits, underscores."""
+async def env_name(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for name in sorted(answer.envs):
@@ -78,12 +74,11 @@ async def env_name(bench: Bench) -> None:
             elif not _ENV_NAME.fullmatch(name):
                 yield Level.WARNING, f"{name!r} is an odd name for a variable"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-env-size",
-    GROUP,
     "No variable is too large",
     level=Level.ERROR,
     what=f"{ANSWERS} Name, equals sign and value count; from 32 KiB on it is a warning.",
@@ -92,8 +87,7 @@ async def env_name(bench: Bench) -> None:
     source="the kernel's limit; public reports",
     rules="DM-125",
 )
-async def env_size(bench: Bench) -> None:
-    """Small enough."""
+async def env_size(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for name, value in sorted(answer.envs.items()):
@@ -102,12 +96,11 @@ async def env_size(bench: Bench) -> None:
                 level = Level.ERROR if size >= LONGEST_VARIABLE else Level.WARNING
                 yield level, f"the variable {name!r} has {size} bytes, of {LONGEST_VARIABLE - 1} that are possible"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-env-no-duplicates",
-    GROUP,
     "A list in a variable has nothing twice",
     level=Level.WARNING,
     what=f"{ANSWERS} Values that are joined by commas are looked at.",
@@ -116,20 +109,18 @@ async def env_size(bench: Bench) -> None:
     source="public reports",
     rules="DM-125",
 )
-async def env_duplicates(bench: Bench) -> None:
-    """Each item once."""
+async def env_duplicates(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for name, value in sorted(answer.envs.items()):
             if twice := sorted(item for item, times in Counter(value.split(",")).items() if times > 1):
                 yield Level.WARNING, f"the variable {name!r} has {quoted(twice)} more than once"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-paths-absolute",
-    GROUP,
     "All paths are absolute and clean",
     level=Level.ERROR,
     what=f"{ANSWERS} Host and container paths of mounts and devices; clean is what has no empty part, no dot and no dot-dot.",
@@ -138,8 +129,7 @@ async def env_duplicates(bench: Bench) -> None:
     source="the API file",
     rules="DM-125 DM-126",
 )
-async def paths_absolute(bench: Bench) -> None:
-    """From the root, without detours."""
+async def paths_absolute(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for what, entries in (("device", answer.devices), ("mount", answer.mounts)):
@@ -148,12 +138,11 @@ async def paths_absolute(bench: Bench) -> None:
                     if not path.startswith("/") or posixpath.normpath(path) != path or path.startswith("//"):
                         yield Level.ERROR, f"the {whose} path {path!r} of a {what} is not absolute and clean"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-device-permissions",
-    GROUP,
     "Permissions of a device are some of r, w and m",
     level=Level.ERROR,
     what=ANSWERS,
@@ -162,8 +151,7 @@ async def paths_absolute(bench: Bench) -> None:
     source="the API file",
     rules="DM-125 DM-126",
 )
-async def permissions(bench: Bench) -> None:
-    """One to three letters, each once."""
+async def permissions(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for device in answer.devices:
@@ -171,12 +159,11 @@ async def permissions(bench: Bench) -> None:
             if not said or set(said) - set("rwm") or len(set(said)) < len(said):
                 yield Level.ERROR, f"the permissions of {device.container_path!r} are {said!r}"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-container-path-unique",
-    GROUP,
     "A path in the container stands for one path on the host",
     level=Level.ERROR,
     what=f"{ANSWERS} Devices and mounts of one answer, each among themselves.",
@@ -186,8 +173,7 @@ async def permissions(bench: Bench) -> None:
     rules="DM-124",
     is_quick=True,
 )
-async def path_unique(bench: Bench) -> None:
-    """No two under one path."""
+async def path_unique(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for what, entries in (("devices", answer.devices), ("mounts", answer.mounts)):
@@ -198,12 +184,11 @@ async def path_unique(bench: Bench) -> None:
                     hosts = f"{kept!r} and {entry.host_path!r}"
                     yield Level.ERROR, f"two {what}, {hosts}, have the container path {entry.container_path!r}"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-mount-target-sane",
-    GROUP,
     "No mount covers the root, /proc, /sys or /dev",
     level=Level.WARNING,
     what=ANSWERS,
@@ -212,20 +197,18 @@ async def path_unique(bench: Bench) -> None:
     source="what runtimes do",
     rules="DM-125 DM-126",
 )
-async def mount_target(bench: Bench) -> None:
-    """Somewhere else."""
+async def mount_target(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for mount in answer.mounts:
             if posixpath.normpath(f"/{mount.container_path.lstrip('/')}") in TAKEN:
                 yield Level.WARNING, f"{mount.host_path!r} is mounted at {mount.container_path!r}"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-cross-resource-conflicts",
-    GROUP,
     "Resources of one plugin can be had together",
     level=Level.ERROR,
     needs="BM",
@@ -238,22 +221,20 @@ async def mount_target(bench: Bench) -> None:
     rules="DM-123 DM-124",
     is_quick=True,
 )
-async def cross_resource(bench: Bench) -> None:
-    """Nobody's setting is dropped."""
-    wanted = [str(each) for each in bench.resources if bench.healthy_ids(each)]
+async def cross_resource(ctx: CheckContext) -> None:
+    wanted = [str(each) for each in ctx.resources if ctx.healthy_ids(each)]
     if len(wanted) <= 1:
-        bench.skip("needs a plugin with two resources that have healthy devices")
-    spec = await admitted_spec(bench, dict.fromkeys(wanted, 1))
+        ctx.skip("needs a plugin with two resources that have healthy devices")
+    spec = await admitted_spec(ctx, dict.fromkeys(wanted, 1))
     for each in spec.provenance.dropped:
         if each.is_conflict and each.resource != each.kept_resource:
             first, second = sorted(((each.resource, each.value), (each.kept_resource, each.kept_value)))
             text = f"{first[0]} sets {each.key!r} ({each.part}) to {first[1]!r}, {second[0]} to {second[1]!r}"
-            bench.error(text, part=each.part, key=each.key, resources=[first[0], second[0]])
+            ctx.error(text, part=each.part, key=each.key, resources=[first[0], second[0]])
 
 
-@check(
+@GROUP.check(
     "spec-annotation-valid",
-    GROUP,
     "Keys of annotations are qualified names",
     level=Level.WARNING,
     what=ANSWERS,
@@ -262,20 +243,18 @@ async def cross_resource(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-125 DM-131",
 )
-async def annotation_valid(bench: Bench) -> None:
-    """As in Kubernetes."""
+async def annotation_valid(ctx: CheckContext) -> None:
 
     def faults(answer: ContainerResponse) -> Iterator[Fault]:
         for key in sorted(answer.annotations):
             if not is_qualified_name(key):
                 yield Level.WARNING, f"{key!r} is no valid key of an annotation"
 
-    await judge(bench, faults)
+    await judge(ctx, faults)
 
 
-@check(
+@GROUP.check(
     "spec-device-nodes-or-cdi",
-    GROUP,
     "Devices are granted by device nodes or CDI names",
     level=Level.INFO,
     what=ANSWERS,
@@ -285,11 +264,10 @@ async def annotation_valid(bench: Bench) -> None:
     source="public reports",
     rules="DM-126 DM-132",
 )
-async def nodes_or_cdi(bench: Bench) -> None:
-    """A node or a name."""
+async def nodes_or_cdi(ctx: CheckContext) -> None:
 
     def lacks(each: Granted) -> bool:
         return not each.response.devices and not list(cdi_names(each.response))
 
-    for resource in dict.fromkeys(each.resource for each in await granted(bench) if lacks(each)):
-        bench.info(f"{resource}: devices are granted by other means than device nodes and CDI names", resource=resource)
+    for resource in dict.fromkeys(each.resource for each in await granted(ctx) if lacks(each)):
+        ctx.info(f"{resource}: devices are granted by other means than device nodes and CDI names", resource=resource)

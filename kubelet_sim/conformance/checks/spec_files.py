@@ -15,9 +15,9 @@ from kubelet_sim.conformance.answers import (
     quoted,
     with_devices,
 )
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, check
-from kubelet_sim.conformance.host import host_of
+from kubelet_sim.conformance.check import Group, Level
+from kubelet_sim.conformance.check_context import CheckContext
+from kubelet_sim.conformance.host_files import host_of
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.container.cdi.decoder import BadSpec, decode
 from kubelet_sim.container.cdi.names import BadName, parse_name
@@ -42,9 +42,8 @@ def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNo
                     yield each, what, entry
 
 
-@check(
+@GROUP.check(
     "spec-host-path-exists",
-    GROUP,
     "Every host path exists",
     level=Level.ERROR,
     needs="F",
@@ -54,21 +53,19 @@ def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNo
     source="public reports",
     rules="DM-125",
 )
-async def host_path_exists(bench: Bench) -> None:
-    """Everything is there."""
-    files, judged = host_of(bench), False
-    for each, what, entry in entries(await granted(bench)):
+async def host_path_exists(ctx: CheckContext) -> None:
+    files, judged = host_of(ctx), False
+    for each, what, entry in entries(await granted(ctx)):
         judged = True
         if files.resolved(entry.host_path) is None:
             text = f"{each}: the host path {entry.host_path!r} of a {what} does not exist"
-            bench.error(text, resource=each.resource, path=entry.host_path)
+            ctx.error(text, resource=each.resource, path=entry.host_path)
     if not judged:
-        bench.skip("no answer has a mount or a device")
+        ctx.skip("no answer has a mount or a device")
 
 
-@check(
+@GROUP.check(
     "spec-device-is-device",
-    GROUP,
     "What is granted as a device is one",
     level=Level.ERROR,
     needs="F",
@@ -79,24 +76,22 @@ async def host_path_exists(bench: Bench) -> None:
     source="the API file; public reports",
     rules="DM-125 DM-126",
 )
-async def is_device(bench: Bench) -> None:
-    """A character or block device."""
-    files, judged = host_of(bench), False
-    for each, what, entry in entries(await granted(bench)):
+async def is_device(ctx: CheckContext) -> None:
+    files, judged = host_of(ctx), False
+    for each, what, entry in entries(await granted(ctx)):
         real = files.resolved(entry.host_path) if what == "device" else None
         found = files.look(real) if real is not None else None
         judged = judged or what == "device"
         if found is not None and found.kind not in {FileKind.CHARACTER, FileKind.BLOCK}:
             kind = {FileKind.OTHER: "socket", FileKind.FIFO: "pipe"}.get(found.kind, found.kind.value)
             text = f"{each}: {entry.host_path!r} is granted as a device, and is a {kind}"
-            bench.error(text, resource=each.resource, path=entry.host_path, kind=kind)
+            ctx.error(text, resource=each.resource, path=entry.host_path, kind=kind)
     if not judged:
-        bench.skip("no answer has a device")
+        ctx.skip("no answer has a device")
 
 
-@check(
+@GROUP.check(
     "spec-symlink-host-path",
-    GROUP,
     "No host path is a symbolic link",
     level=Level.WARNING,
     needs="F",
@@ -107,42 +102,40 @@ async def is_device(bench: Bench) -> None:
     source="public reports",
     rules="DM-125 DM-126",
 )
-async def symlink(bench: Bench) -> None:
-    """The thing itself."""
-    files, judged = host_of(bench), False
-    for each, what, entry in entries(await granted(bench)):
+async def symlink(ctx: CheckContext) -> None:
+    files, judged = host_of(ctx), False
+    for each, what, entry in entries(await granted(ctx)):
         judged = True
         found = files.look(entry.host_path)
         if found is not None and found.kind is FileKind.LINK:
             target = files.resolved(entry.host_path) or "nowhere"
             text = f"{each}: the host path {entry.host_path!r} of a {what} is a link to {target!r}"
-            bench.warning(text, resource=each.resource, path=entry.host_path, target=target)
+            ctx.warning(text, resource=each.resource, path=entry.host_path, target=target)
     if not judged:
-        bench.skip("no answer has a mount or a device")
+        ctx.skip("no answer has a mount or a device")
 
 
 # --- CDI
 
 
-async def named(bench: Bench) -> list[tuple[Granted, str]]:
+async def named(ctx: CheckContext) -> list[tuple[Granted, str]]:
     """Every CDI name, once, with the first answer that has it; skipped if there is none."""
     found: dict[str, Granted] = {}
-    for each in await granted(bench):
+    for each in await granted(ctx):
         for name in cdi_names(each.response):
             found.setdefault(name, each)
     if not found:
-        bench.skip("no answer names a CDI device")
+        ctx.skip("no answer names a CDI device")
     return [(each, name) for name, each in found.items()]
 
 
-def registry(bench: Bench) -> Registry:
+def registry(ctx: CheckContext) -> Registry:
     """All CDI spec files, as they are now."""
-    return read_registry(host_of(bench), tuple(map(str, bench.config.cdi_dirs)))
+    return read_registry(host_of(ctx), tuple(map(str, ctx.config.cdi_dirs)))
 
 
-@check(
+@GROUP.check(
     "cdi-name-grammar",
-    GROUP,
     "CDI names are well formed",
     level=Level.ERROR,
     what="The CDI names in the field and in annotations of answers to Allocate. A device name that begins with a digit is a warning if "
@@ -152,32 +145,29 @@ def registry(bench: Bench) -> Registry:
     source="the CDI specification; the API file",
     rules="DM-132 DM-133",
 )
-async def grammar(bench: Bench) -> None:
-    """vendor/class=name."""
+async def grammar(ctx: CheckContext) -> None:
     known = None
-    for each, name in await named(bench):
+    for each, name in await named(ctx):
         try:
             parsed = parse_name(name)
         except BadName as bad:
-            bench.error(f"{each}: {bad}", resource=each.resource, name=name)
+            ctx.error(f"{each}: {bad}", resource=each.resource, name=name)
             continue
         if not parsed.device[0].isdigit():
             continue
-        known = known or registry(bench)
-        if old := _old_file(bench, known, parsed.kind):
+        known = known or registry(ctx)
+        if old := _old_file(ctx, known, parsed.kind):
             text = f"{each}: the device in {name!r} begins with a digit, and {old}"
-            bench.warning(text, resource=each.resource, name=name)
+            ctx.warning(text, resource=each.resource, name=name)
         elif name not in known.devices:
-            bench.note(
-                f"the device in {name!r} begins with a digit, as it may from CDI 0.5 on; no file says which it is"
-            )
+            ctx.note(f"the device in {name!r} begins with a digit, as it may from CDI 0.5 on; no file says which it is")
 
 
-def _old_file(bench: Bench, known: Registry, kind: str) -> str:
+def _old_file(ctx: CheckContext, known: Registry, kind: str) -> str:
     """Which spec file of that kind is too old for digits; empty: none. Runtimes do not use such a file at all."""
     for file in known.files:
         try:
-            spec = file.spec or decode(host_of(bench).text(file.path))
+            spec = file.spec or decode(host_of(ctx).text(file.path))
         except (BadSpec, OSError, ValueError):
             continue
         version = _VERSION.match(spec.version)
@@ -186,9 +176,8 @@ def _old_file(bench: Bench, known: Registry, kind: str) -> str:
     return ""
 
 
-@check(
+@GROUP.check(
     "cdi-name-resolvable",
-    GROUP,
     "Every CDI name is defined when Allocate returns",
     level=Level.ERROR,
     needs="F",
@@ -199,34 +188,33 @@ def _old_file(bench: Bench, known: Registry, kind: str) -> str:
     source="the CDI specification; public reports",
     rules="DM-132",
 )
-async def resolvable(bench: Bench) -> None:
-    """In a file."""
-    await named(bench)
-    missing, there = await _missing(bench)
-    if missing and bench.plugin.can_start:
+async def resolvable(ctx: CheckContext) -> None:
+    await named(ctx)
+    missing, there = await _missing(ctx)
+    if missing and ctx.plugin.can_start:
         # Other instances in this run may have taken the spec file along when they ended.
-        await bench.stop_plugin()
-        if not await bench.start():
-            bench.skip("names were not found; the plugin, started alone to make sure, did not get ready")
-        missing, there = await _missing(bench)
-        bench.note("the plugin was started anew and asked again, alone")
+        await ctx.stop_plugin()
+        if not await ctx.start():
+            ctx.skip("names were not found; the plugin, started alone to make sure, did not get ready")
+        missing, there = await _missing(ctx)
+        ctx.note("the plugin was started anew and asked again, alone")
     for name, whose in missing.items():
         why = f"conflicts in {quoted(there.conflicts[name])}" if name in there.conflicts else "no spec file defines it"
         broken = [f"{each.path}: {each.problem}" for each in there.files if each.problem]
         more = f"; not used: {quoted(broken)}" if broken else ""
         text = f"{whose}: {name!r} is not to be found, {why} (of {', '.join(there.directories)}{more})"
-        bench.error(text, name=name, directories=list(there.directories))
+        ctx.error(text, name=name, directories=list(there.directories))
 
 
-async def _missing(bench: Bench) -> tuple[dict[str, str], Registry]:
+async def _missing(ctx: CheckContext) -> tuple[dict[str, str], Registry]:
     """The names that were not defined right after an answer, with whose they are; and the spec files of that moment."""
     missing: dict[str, str] = {}
-    there = registry(bench)
-    for resource, ids in with_devices(bench):
-        async with bench.connection(resource) as plugin:
+    there = registry(ctx)
+    for resource, ids in with_devices(ctx):
+        async with ctx.connection(resource) as plugin:
             for id_ in ids[:SINGLES]:
                 came = await outcome(plugin.allocate([id_]))
-                now = registry(bench)
+                now = registry(ctx)
                 if isinstance(came, RpcFailed) or not came.responses:
                     continue
                 if new := [name for name in cdi_names(came.responses[0]) if name not in now.devices]:
@@ -235,9 +223,8 @@ async def _missing(bench: Bench) -> tuple[dict[str, str], Registry]:
     return missing, there
 
 
-@check(
+@GROUP.check(
     "cdi-not-both-channels",
-    GROUP,
     "No device is named both in the field and in an annotation",
     level=Level.WARNING,
     what="The CDI names in the field and in annotations of each answer.",
@@ -247,20 +234,18 @@ async def _missing(bench: Bench) -> tuple[dict[str, str], Registry]:
     source="public reports",
     rules="DM-132 DM-133",
 )
-async def both_channels(bench: Bench) -> None:
-    """One of the two."""
+async def both_channels(ctx: CheckContext) -> None:
     told: set[str] = set()
-    await named(bench)
-    for each in await granted(bench):
+    await named(ctx)
+    for each in await granted(ctx):
         both = sorted(set(each.response.cdi_devices) & set(annotated_names(each.response)))
         if both and each.resource not in told:
             told.add(each.resource)
-            bench.warning(f"{each}: {quoted(both)} named in the field and in an annotation", resource=each.resource)
+            ctx.warning(f"{each}: {quoted(both)} named in the field and in an annotation", resource=each.resource)
 
 
-@check(
+@GROUP.check(
     "cdi-annotation-key-unique",
-    GROUP,
     "CDI annotations of two resources have different keys",
     level=Level.ERROR,
     what="The keys of CDI annotations in the answers of all resources are compared.",
@@ -269,19 +254,16 @@ async def both_channels(bench: Bench) -> None:
     source="public reports",
     rules="DM-124 DM-133",
 )
-async def annotation_key(bench: Bench) -> None:
-    """A key belongs to one resource."""
+async def annotation_key(ctx: CheckContext) -> None:
     owners: dict[str, set[str]] = {}
-    for each in await granted(bench):
+    for each in await granted(ctx):
         for key in each.response.annotations:
             if key.startswith(PREFIX):
                 owners.setdefault(key, set()).add(each.resource)
     if not owners:
-        bench.skip("no answer has a CDI annotation")
-    if len(bench.resources) <= 1:
-        bench.skip("needs a plugin with two resources")
+        ctx.skip("no answer has a CDI annotation")
+    if len(ctx.resources) <= 1:
+        ctx.skip("needs a plugin with two resources")
     for key, of in sorted(owners.items()):
         if len(of) > 1:
-            bench.error(
-                f"{' and '.join(sorted(of))} use the same CDI annotation {key!r}", key=key, resources=sorted(of)
-            )
+            ctx.error(f"{' and '.join(sorted(of))} use the same CDI annotation {key!r}", key=key, resources=sorted(of))

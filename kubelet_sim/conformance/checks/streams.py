@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import psutil
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.checks.lists import FIRST_AT_LATEST_S, FIRST_WITHIN_S, first_of, replaced
 
 GROUP = Group.LISTING
@@ -20,9 +20,8 @@ GROWTH = 8
 BACK_TO_NORMAL_WITHIN_S = 10.0
 
 
-@check(
+@GROUP.check(
     "law-two-streams",
-    GROUP,
     "Two streams at once both hear of a change",
     level=Level.WARNING,
     needs="H",
@@ -35,33 +34,31 @@ BACK_TO_NORMAL_WITHIN_S = 10.0
     source="public reports",
     rules="DM-42",
 )
-async def two_streams(bench: Bench) -> None:
-    """The kubelet's and ours."""
-    await bench.start_or_skip()
-    first = await bench.list_of()
+async def two_streams(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    first = await ctx.list_of()
     resource = str(first.resource)
-    async with bench.connection(resource) as plugin:
+    async with ctx.connection(resource) as plugin:
         lists = plugin.lists()
         if await first_of(lists, FIRST_AT_LATEST_S) is None:
-            bench.warning(f"{resource}: a second stream brought no list within {FIRST_AT_LATEST_S:g} s")
+            ctx.warning(f"{resource}: a second stream brought no list within {FIRST_AT_LATEST_S:g} s")
             return
         if not first.devices:
-            bench.skip(f"{resource} has no device")
+            ctx.skip(f"{resource} has no device")
         since_s = time.monotonic()
-        async with bench.broken(first.devices[0].id, resource):
+        async with ctx.broken(first.devices[0].id, resource):
             ours = await first_of(lists, CHANGE_WITHIN_S)
-            kubelets = await bench.holds(
-                lambda: bench.seen.lists_of(resource, since_s), CHANGE_WITHIN_S if ours is None else 5.0
+            kubelets = await ctx.holds(
+                lambda: ctx.seen.lists_of(resource, since_s), CHANGE_WITHIN_S if ours is None else 5.0
             )
         await lists.aclose()  # type: ignore[attr-defined]
     for whose, came in (("the kubelet's stream", kubelets), ("a second stream", ours)):
         if came is None:
-            bench.warning(f"{resource}: a change did not reach {whose} while both were open", resource=resource)
+            ctx.warning(f"{resource}: a change did not reach {whose} while both were open", resource=resource)
 
 
-@check(
+@GROUP.check(
     "law-handler-exits-on-cancel",
-    GROUP,
     "A cancelled stream leaves nothing behind",
     level=Level.WARNING,
     needs="HP",
@@ -76,33 +73,32 @@ async def two_streams(bench: Bench) -> None:
     source="public reports",
     rules="DM-16",
 )
-async def exits_on_cancel(bench: Bench) -> None:
-    """Counts are back, a change arrives."""
-    await bench.start_or_skip()
-    resource = str((await bench.list_of()).resource)
-    before = counts(bench.plugin.pid)
+async def exits_on_cancel(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    resource = str((await ctx.list_of()).resource)
+    before = counts(ctx.plugin.pid)
     for _ in range(CANCELLED_STREAMS):
-        async with bench.connection(resource) as plugin:
+        async with ctx.connection(resource) as plugin:
             lists = plugin.lists()
             await first_of(lists, FIRST_WITHIN_S)
             await lists.aclose()  # type: ignore[attr-defined]
-    await bench.holds(lambda: not grown(before, counts(bench.plugin.pid)), BACK_TO_NORMAL_WITHIN_S)
-    if bench.plugin.has_ended:
-        bench.warning(f"the plugin ended with {bench.plugin.exit_code} after streams were cancelled")
+    await ctx.holds(lambda: not grown(before, counts(ctx.plugin.pid)), BACK_TO_NORMAL_WITHIN_S)
+    if ctx.plugin.has_ended:
+        ctx.warning(f"the plugin ended with {ctx.plugin.exit_code} after streams were cancelled")
         return
-    for what, more in grown(before, counts(bench.plugin.pid)).items():
-        bench.warning(f"{CANCELLED_STREAMS} cancelled streams left {more} {what} behind", what=what, more=more)
-    if "break" not in bench.config.hooks:
-        bench.note("only growth was looked at: whether a change still arrives needs --break CMD and --mend CMD")
+    for what, more in grown(before, counts(ctx.plugin.pid)).items():
+        ctx.warning(f"{CANCELLED_STREAMS} cancelled streams left {more} {what} behind", what=what, more=more)
+    if "break" not in ctx.config.hooks:
+        ctx.note("only growth was looked at: whether a change still arrives needs --break CMD and --mend CMD")
         return
-    async with bench.connection(resource) as plugin:
+    async with ctx.connection(resource) as plugin:
         lists = plugin.lists()
         devices = await first_of(lists, FIRST_AT_LATEST_S)
         if not devices:
-            bench.skip(f"{resource} has no device")
-        async with bench.broken(devices[0].id, resource):
+            ctx.skip(f"{resource} has no device")
+        async with ctx.broken(devices[0].id, resource):
             if await first_of(lists, CHANGE_WITHIN_S) is None:
-                bench.warning(
+                ctx.warning(
                     f"{resource}: after {CANCELLED_STREAMS} cancelled streams a change was lost", resource=resource
                 )
         await lists.aclose()  # type: ignore[attr-defined]
@@ -126,9 +122,8 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {what: n - before[what] for what, n in after.items() if what in before and n - before[what] > GROWTH}
 
 
-@check(
+@GROUP.check(
     "law-reconnect-after-stream-loss",
-    GROUP,
     "A plugin whose stream was lost registers again",
     level=Level.ERROR,
     needs="BP",
@@ -142,26 +137,24 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     source="the code of the kubelet; public reports",
     rules="DM-42 DM-33",
 )
-async def reconnects(bench: Bench) -> None:
-    """Back within a minute."""
-    for end in bench.seen.ends:
-        again = any(e.at_s > end.at_s for e in bench.seen.registrations_of(end.resource))
-        opened = next(e for e in bench.seen.streams if (e.client, e.incarnation) == (end.client, end.incarnation))
-        if end.at_s < bench.began_s and not again and not replaced(bench, end.resource, opened.at_s, end.at_s):
-            bench.error(f"{end.resource}: the plugin lost its stream ({end.error or 'OK'}) and did not register again")
-    began_s = await bench.cut_streams()
-    recovery = await bench.recovered(began_s, LOST_WITHIN_S)
+async def reconnects(ctx: CheckContext) -> None:
+    for end in ctx.seen.ends:
+        again = any(e.at_s > end.at_s for e in ctx.seen.registrations_of(end.resource))
+        opened = next(e for e in ctx.seen.streams if (e.client, e.incarnation) == (end.client, end.incarnation))
+        if end.at_s < ctx.began_s and not again and not replaced(ctx, end.resource, opened.at_s, end.at_s):
+            ctx.error(f"{end.resource}: the plugin lost its stream ({end.error or 'OK'}) and did not register again")
+    began_s = await ctx.cut_streams()
+    recovery = await ctx.recovered(began_s, LOST_WITHIN_S)
     if recovery.took_s is not None:
         if recovery.took_s > LOST_WITHIN_S / 6:
-            bench.note(f"slow: it took {recovery.took_s:.0f} s")
+            ctx.note(f"slow: it took {recovery.took_s:.0f} s")
         return
-    state = f"ended with {recovery.exit_code}" if bench.plugin.has_ended else "runs on"
-    bench.warning(f"after its connections were cut the plugin {state}, and is not registered after {LOST_WITHIN_S:g} s")
+    state = f"ended with {recovery.exit_code}" if ctx.plugin.has_ended else "runs on"
+    ctx.warning(f"after its connections were cut the plugin {state}, and is not registered after {LOST_WITHIN_S:g} s")
 
 
-@check(
+@GROUP.check(
     "law-empty-list-explicit",
-    GROUP,
     "Without a device an empty list is sent",
     level=Level.WARNING,
     needs="H",
@@ -173,16 +166,13 @@ async def reconnects(bench: Bench) -> None:
     source="public reports",
     rules="DM-54",
 )
-async def empty_list(bench: Bench) -> None:
-    """A list without devices."""
-    async with bench.surroundings("no-hardware"):
-        await bench.start(settled=False)
-        await bench.holds(lambda: bench.seen.streams or bench.plugin.has_ended, FIRST_AT_LATEST_S)
-        if not bench.seen.streams:
-            bench.skip("the plugin does not register without hardware: see life-no-hardware-stays-up")
-        resource = str(bench.seen.streams[-1].resource)
-        lists = await bench.holds(lambda: bench.seen.lists_of(resource), FIRST_AT_LATEST_S)
+async def empty_list(ctx: CheckContext) -> None:
+    async with ctx.surroundings("no-hardware"):
+        await ctx.start(settled=False)
+        await ctx.holds(lambda: ctx.seen.streams or ctx.plugin.has_ended, FIRST_AT_LATEST_S)
+        if not ctx.seen.streams:
+            ctx.skip("the plugin does not register without hardware: see life-no-hardware-stays-up")
+        resource = str(ctx.seen.streams[-1].resource)
+        lists = await ctx.holds(lambda: ctx.seen.lists_of(resource), FIRST_AT_LATEST_S)
         if not lists:
-            bench.warning(
-                f"{resource}: without a device no list came within {FIRST_AT_LATEST_S:g} s", resource=resource
-            )
+            ctx.warning(f"{resource}: without a device no list came within {FIRST_AT_LATEST_S:g} s", resource=resource)

@@ -6,9 +6,9 @@ import asyncio
 import time
 
 from kubelet_sim.conformance.answers import one_each
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, Stage, check
-from kubelet_sim.conformance.host import host_of
+from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check_context import CheckContext
+from kubelet_sim.conformance.host_files import host_of
 from kubelet_sim.conformance.pods import CONTAINER, pod_of
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.response import ContainerResponse
@@ -21,9 +21,8 @@ A_SECOND_LATER_S = 1.1
 """Some put the time in seconds into the name: two instances of a node do not start in the same one."""
 
 
-@check(
+@GROUP.check(
     "restart-lists-inuse-devices",
-    GROUP,
     "A plugin that restarts lists the devices that are in use, too",
     level=Level.ERROR,
     what="A pod gets a device of each resource; the plugin is stopped and started; its first list has to have that device.",
@@ -35,32 +34,30 @@ A_SECOND_LATER_S = 1.1
     needs="P",
     stage=Stage.OWN,
 )
-async def lists_inuse(bench: Bench) -> None:
-    """In use is not gone."""
-    await bench.start_or_skip()
+async def lists_inuse(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
     held: dict[str, tuple[str, ...]] = {}
-    for number, resource in enumerate(bench.resources):
+    for number, resource in enumerate(ctx.resources):
         pod = pod_of(f"user-{number}", {resource: 1})
-        if bench.healthy_ids(resource) and isinstance(await bench.node.admit(pod), Admitted):
-            used = bench.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
+        if ctx.healthy_ids(resource) and isinstance(await ctx.node.admit(pod), Admitted):
+            used = ctx.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
             held[str(resource)] = tuple(sorted(map(str, used.ids))) if used else ()
     if not held:
-        bench.skip("needs a device that a pod gets")
-    await bench.stop_plugin()
+        ctx.skip("needs a device that a pod gets")
+    await ctx.stop_plugin()
     since_s = time.monotonic()
-    await bench.start_or_skip(again="shutdown-gap-short")
+    await ctx.start_or_skip(again="shutdown-gap-short")
     for name, ids in held.items():
-        lists = bench.seen.lists_of(name, since_s)
+        lists = ctx.seen.lists_of(name, since_s)
         first = next((each for each in lists if each.devices), None)
         missing = [each for each in ids if first is None or each not in {str(device.id) for device in first.devices}]
         if missing:
             text = f"{name}: after a restart of the plugin the list lacks {', '.join(missing)}, which a pod uses"
-            bench.error(text, resource=name, ids=missing)
+            ctx.error(text, resource=name, ids=missing)
 
 
-@check(
+@GROUP.check(
     "restart-no-side-effects-on-running",
-    GROUP,
     "Restarts leave what containers were given where it is",
     level=Level.WARNING,
     what="The host paths of an Allocate answer for one device of each resource, before and after the plugin and the kubelet were restarted.",
@@ -72,32 +69,30 @@ async def lists_inuse(bench: Bench) -> None:
     needs="FP",
     stage=Stage.OWN,
 )
-async def no_side_effects(bench: Bench) -> None:
-    """Still there afterwards."""
-    await bench.start_or_skip()
-    files = host_of(bench)
+async def no_side_effects(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    files = host_of(ctx)
     paths = {
-        name: set(filter(files.resolved, _host_paths(response))) for name, response in (await one_each(bench)).items()
+        name: set(filter(files.resolved, _host_paths(response))) for name, response in (await one_each(ctx)).items()
     }
-    await bench.stop_plugin()
+    await ctx.stop_plugin()
     while_gone = {name: {path for path in there if not files.resolved(path)} for name, there in paths.items()}
-    await bench.restart_kubelet()
-    await bench.start()
+    await ctx.restart_kubelet()
+    await ctx.start()
     for name, there in paths.items():
         for path in sorted(there):
             if not files.resolved(path):
-                bench.warning(f"{name}: {path} is gone after restarts", resource=name, path=path)
+                ctx.warning(f"{name}: {path} is gone after restarts", resource=name, path=path)
             elif path in while_gone[name]:
-                bench.warning(f"{name}: {path} was gone while the plugin was", resource=name, path=path)
+                ctx.warning(f"{name}: {path} was gone while the plugin was", resource=name, path=path)
 
 
 def _host_paths(granted: ContainerResponse) -> list[str]:
     return [*(each.host_path for each in granted.devices), *(each.host_path for each in granted.mounts)]
 
 
-@check(
+@GROUP.check(
     "takeover-surge",
-    GROUP,
     "A second instance takes over from the first without losing the devices",
     level=Level.ERROR,
     what="A second instance is started; 5 s later the first is stopped. Within 60 s every resource has to be listed. A warning for "
@@ -111,30 +106,28 @@ def _host_paths(granted: ContainerResponse) -> list[str]:
     stage=Stage.OWN,
     limit_s=180,
 )
-async def surge(bench: Bench) -> None:
-    """Two for a while, then one."""
-    await bench.start_or_skip()
-    second = await bench.second_instance()
+async def surge(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    second = await ctx.second_instance()
     await second.start()
-    overlap_s = bench.window_s(OVERLAP_S)
+    overlap_s = ctx.window_s(OVERLAP_S)
     if await second.ended(overlap_s):
-        bench.warning(
+        ctx.warning(
             f"a second instance ended with {second.exit_code} while the first one ran", exit_code=second.exit_code
         )
         return
-    await bench.stop_plugin()
-    level = Level.ERROR if bench.profile.clients_by is ClientKey.SOCKET else Level.WARNING
-    is_back = await bench.holds(lambda: all(map(bench.seen.is_live, bench.resources)), BACK_WITHIN_S)
+    await ctx.stop_plugin()
+    level = Level.ERROR if ctx.profile.clients_by is ClientKey.SOCKET else Level.WARNING
+    is_back = await ctx.holds(lambda: all(map(ctx.seen.is_live, ctx.resources)), BACK_WITHIN_S)
     await asyncio.sleep(0)
     if not is_back:
-        gone = [str(resource) for resource in bench.resources if not bench.seen.is_live(resource)]
+        gone = [str(resource) for resource in ctx.resources if not ctx.seen.is_live(resource)]
         text = f"{BACK_WITHIN_S:g} s after the first instance stopped nobody serves {', '.join(gone)}"
-        bench.find(level, text, resources=gone)
+        ctx.find(level, text, resources=gone)
 
 
-@check(
+@GROUP.check(
     "takeover-unique-socket",
-    GROUP,
     "Two instances have sockets of different names",
     level=Level.WARNING,
     what="The endpoints that two instances register, which run side by side.",
@@ -146,18 +139,17 @@ async def surge(bench: Bench) -> None:
     needs="M",
     stage=Stage.OWN,
 )
-async def unique_socket(bench: Bench) -> None:
-    """One name each."""
-    await bench.start_or_skip()
-    first = {each.registration.socket_name for each in bench.seen.registrations}
-    count = len(bench.seen.registrations)
+async def unique_socket(ctx: CheckContext) -> None:
+    await ctx.start_or_skip()
+    first = {each.registration.socket_name for each in ctx.seen.registrations}
+    count = len(ctx.seen.registrations)
     await asyncio.sleep(A_SECOND_LATER_S)
-    second = await bench.second_instance()
+    second = await ctx.second_instance()
     await second.start()
-    if not await bench.holds(lambda: len(bench.seen.registrations) > count or second.has_ended, BACK_WITHIN_S):
-        bench.skip("the second instance did not register")
-    names = {each.registration.socket_name for each in bench.seen.registrations[count:]}
+    if not await ctx.holds(lambda: len(ctx.seen.registrations) > count or second.has_ended, BACK_WITHIN_S):
+        ctx.skip("the second instance did not register")
+    names = {each.registration.socket_name for each in ctx.seen.registrations[count:]}
     if shared := sorted(first & names):
-        bench.warning(f"two instances use the socket name {', '.join(map(repr, shared))}", names=shared)
+        ctx.warning(f"two instances use the socket name {', '.join(map(repr, shared))}", names=shared)
     elif not names:
-        bench.skip(f"the second instance ended with {second.exit_code}")
+        ctx.skip(f"the second instance ended with {second.exit_code}")

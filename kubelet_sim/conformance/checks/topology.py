@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kubelet_sim.conformance.bench import Bench
-from kubelet_sim.conformance.check import Group, Level, check
+from kubelet_sim.conformance.check import Group, Level
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.checks.lists import SHOWN, report, some
-from kubelet_sim.conformance.offline import verdict
+from kubelet_sim.conformance.offline_admission import verdict
 from kubelet_sim.core.topology.masks import LAST_NODE
 from kubelet_sim.model.admission import Rejected
 from kubelet_sim.model.device import Device
@@ -21,17 +21,16 @@ _ALL_REJECTED = (
 )
 
 
-def machine_nodes(bench: Bench) -> tuple[int, ...]:
+def machine_nodes(ctx: CheckContext) -> tuple[int, ...]:
     """The NUMA nodes of the machine: as the user says, or this machine's; 0 if it does not tell."""
-    if bench.config.numa_nodes:
-        return bench.config.numa_nodes
+    if ctx.config.numa_nodes:
+        return ctx.config.numa_nodes
     found = (path.name.removeprefix("node") for path in _NODES.glob("node[0-9]*"))
     return tuple(sorted(int(number) for number in found if number.isdigit())) or (0,)
 
 
-@check(
+@GROUP.check(
     "topo-no-negative-node",
-    GROUP,
     "No device is on a NUMA node below 0",
     level=Level.ERROR,
     what="The topology of every device in every list.",
@@ -42,19 +41,17 @@ def machine_nodes(bench: Bench) -> tuple[int, ...]:
     rules="DM-56 DM-91",
     is_quick=True,
 )
-async def no_negative_node(bench: Bench) -> None:
-    """Leave it out instead."""
+async def no_negative_node(ctx: CheckContext) -> None:
     report(
-        bench,
+        ctx,
         lambda device: any(node < 0 for node in device.numa_nodes),
         lambda resource, ids: f"{resource}: {some(ids)} on a NUMA node below 0; expected no topology at all",
         Level.ERROR,
     )
 
 
-@check(
+@GROUP.check(
     "topo-known-node",
-    GROUP,
     "Every NUMA node of a device is one of the machine's",
     level=Level.ERROR,
     what="The nodes of every device, held against the machine's: those of --numa-nodes, or of the machine the suite runs on.",
@@ -64,21 +61,19 @@ async def no_negative_node(bench: Bench) -> None:
     rules="DM-56 TM-56",
     is_quick=True,
 )
-async def known_node(bench: Bench) -> None:
-    """The machine's own."""
-    known = machine_nodes(bench)
-    bench.note(f"the machine's NUMA nodes: {', '.join(map(str, known))}")
+async def known_node(ctx: CheckContext) -> None:
+    known = machine_nodes(ctx)
+    ctx.note(f"the machine's NUMA nodes: {', '.join(map(str, known))}")
     report(
-        bench,
+        ctx,
         lambda device: any(node >= 0 and (node not in known or node > LAST_NODE) for node in device.numa_nodes),
         lambda resource, ids: f"{resource}: {some(ids)} on NUMA nodes that the machine has not",
         Level.ERROR,
     )
 
 
-@check(
+@GROUP.check(
     "topo-empty-vs-nil",
-    GROUP,
     "A device without a known node has no topology, rather than one without nodes",
     level=Level.ERROR,
     what="Whether any device has the field `topology` with an empty list of nodes. An error for kubelets up to 1.25, else a warning.",
@@ -89,11 +84,10 @@ async def known_node(bench: Bench) -> None:
     rules="DM-56 DM-71 DM-169 PR-25",
     is_quick=True,
 )
-async def empty_topology(bench: Bench) -> None:
-    """Absent, or with nodes."""
-    level = Level.ERROR if bench.profile.empty_topology_is_impossible else Level.WARNING
+async def empty_topology(ctx: CheckContext) -> None:
+    level = Level.ERROR if ctx.profile.empty_topology_is_impossible else Level.WARNING
     report(
-        bench,
+        ctx,
         lambda device: device.topology == (),
         lambda resource, ids: (
             f"{resource}: {some(ids)} with a topology without nodes; expected none, or one with nodes"
@@ -102,9 +96,8 @@ async def empty_topology(bench: Bench) -> None:
     )
 
 
-@check(
+@GROUP.check(
     "topo-all-or-none",
-    GROUP,
     "Within a resource either all devices have NUMA nodes or none has",
     level=Level.WARNING,
     what="The last list of each resource.",
@@ -114,20 +107,18 @@ async def empty_topology(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-91 DM-120",
 )
-async def all_or_none(bench: Bench) -> None:
-    """Mixed resources surprise."""
-    for resource in bench.resources:
-        current = bench.seen.current_list(resource)
+async def all_or_none(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
+        current = ctx.seen.current_list(resource)
         devices = () if current is None else current.devices
         without = [str(device.id) for device in devices if not device.numa_nodes]
         if 0 < len(without) < len(devices):
             text = f"{resource}: {some(without)} of {len(devices)} devices without a NUMA node, the others with one"
-            bench.warning(text, resource=str(resource), ids=without[:SHOWN], count=len(without))
+            ctx.warning(text, resource=str(resource), ids=without[:SHOWN], count=len(without))
 
 
-@check(
+@GROUP.check(
     "topo-stable",
-    GROUP,
     "A device stays on its NUMA nodes",
     level=Level.WARNING,
     what="The nodes of each device in all lists of the run.",
@@ -137,12 +128,11 @@ async def all_or_none(bench: Bench) -> None:
     source="the code of the kubelet",
     rules="DM-56 DM-57",
 )
-async def stable(bench: Bench) -> None:
-    """Once known, it stays."""
-    for resource in bench.resources:
+async def stable(ctx: CheckContext) -> None:
+    for resource in ctx.resources:
         known: dict[str, frozenset[int]] = {}
         moved: dict[str, None] = {}
-        for listed in bench.seen.lists_of(resource):
+        for listed in ctx.seen.lists_of(resource):
             for device in listed.devices:
                 nodes = frozenset(map(int, device.numa_nodes))
                 if known.setdefault(str(device.id), nodes) != nodes:
@@ -150,12 +140,11 @@ async def stable(bench: Bench) -> None:
         if moved:
             ids = list(moved)
             text = f"{resource}: {some(ids)} moved to other NUMA nodes from one list to another"
-            bench.warning(text, resource=str(resource), ids=ids[:SHOWN], count=len(ids))
+            ctx.warning(text, resource=str(resource), ids=ids[:SHOWN], count=len(ids))
 
 
-@check(
+@GROUP.check(
     "topo-admits-under-policy",
-    GROUP,
     "Under every topology policy a pod with one device is admitted while a device is free",
     level=Level.ERROR,
     what="The last list of each resource is given to the device manager of an empty node four times, once for each policy, with a pod "
@@ -166,22 +155,21 @@ async def stable(bench: Bench) -> None:
     rules="DM-121 DM-122 TM-42",
     is_quick=True,
 )
-async def admits_under_policy(bench: Bench) -> None:
-    """Four kubelets, one answer."""
-    nodes = machine_nodes(bench)
+async def admits_under_policy(ctx: CheckContext) -> None:
+    nodes = machine_nodes(ctx)
     judged = 0
-    for resource in bench.resources:
-        current = bench.seen.current_list(resource)
+    for resource in ctx.resources:
+        current = ctx.seen.current_list(resource)
         if current is None or not _any(current.devices, lambda device: device.is_healthy):
             continue
         judged += 1
         for policy in POLICIES:
-            came = verdict(bench.profile, policy, nodes, resource, current.devices)
+            came = verdict(ctx.profile, policy, nodes, resource, current.devices)
             if isinstance(came, Rejected):
                 text = f"{resource}: under policy {policy} a pod with one device is rejected: {came.reason}: {came.message}"
-                bench.error(text, resource=str(resource), policy=policy, reason=came.reason)
+                ctx.error(text, resource=str(resource), policy=policy, reason=came.reason)
     if not judged:
-        bench.skip("needs a healthy device")
+        ctx.skip("needs a healthy device")
 
 
 def _any(devices: tuple[Device, ...], holds: Callable[[Device], bool]) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubelet_sim.conformance.check import Level
-from kubelet_sim.conformance.suite import INTERRUPTED, Progress
+from kubelet_sim.conformance.check_run import INTERRUPTED
+from kubelet_sim.conformance.suite import Progress
 from kubelet_sim.conformance.verdict import Outcome, Report, Status
 
 _WORDS = {

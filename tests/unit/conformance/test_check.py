@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from kubelet_sim.conformance import CHECKS, Group, Level, Need, Stage, check
-from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.rules import RULES
 
 TEXTS: Any = {"what": "w", "why": "y", "fix": "f", "source": "s"}
 
 
-async def nothing(bench: Bench) -> None:
+async def nothing(ctx: CheckContext) -> None:
     """A check that finds nothing."""
 
 

@@ -11,7 +11,7 @@ from kubelet_sim.conformance.verdict import About, Finding, Outcome, Report, Sta
 from kubelet_sim.transcript import Record, RecordLevel
 
 if TYPE_CHECKING:
-    from kubelet_sim.conformance.bench import Bench
+    from kubelet_sim.conformance.check_context import CheckContext
 
 HOSTILE = (
     "</script><script>document.title='owned'</script>]]><b>&amp; \x1b[31m\x00\x0b\ufffe\ud800\u202e\r\n"
@@ -20,7 +20,7 @@ HOSTILE = (
 """Markup of every medium, controls, a half of a character, a mark that turns the line round."""
 
 
-async def _never(bench: Bench) -> None:
+async def _never(ctx: CheckContext) -> None:
     raise AssertionError("reports run no check")
 
 

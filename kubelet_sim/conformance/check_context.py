@@ -1,56 +1,52 @@
-'''What a check gets: a node, a plugin, what was seen of it, ways to wait, and a place to report to.
+"""What a check gets: a node, a plugin, what was seen of it, ways to wait, and a place to report to.
 
-A check is a coroutine that takes a bench and returns. To return without a word is to pass:
+A check is a coroutine that takes a context and returns. To return without a word is to pass:
 
-    @check(
-        "law-nonempty-ids", Group.LISTING, "No device has an empty id", level=Level.ERROR, rules="DM-53",
+    @Group.LISTING.check(
+        "law-nonempty-ids", "No device has an empty id", level=Level.ERROR, rules="DM-53",
         what="Every list of the run.", why="…", fix="…", source="the API file",
     )
-    async def nonempty_ids(bench: Bench) -> None:
-        """No id is empty."""
-        for listed in bench.seen.lists:
+    async def nonempty_ids(ctx: CheckContext) -> None:
+        for listed in ctx.seen.lists:
             if any(not device.id for device in listed.devices):
-                bench.error(f"{listed.resource} lists a device with an empty id", resource=listed.resource)
+                ctx.error(f"{listed.resource} lists a device with an empty id", resource=listed.resource)
 
 On the shared stage the plugin is registered and idle when a check begins, and has to be left so. A check of the stage OWN
 begins with a node and a plugin that was not started:
 
-    async def error_surfaced(bench: Bench) -> None:
-        with bench.refuse_register("the node is full"):
-            await bench.start()
-            await bench.until(lambda: bench.seen.registrations, 30, "a Register call")
-            await bench.holds(lambda: "the node is full" in bench.plugin.output(), 30)
+    async def error_surfaced(ctx: CheckContext) -> None:
+        with ctx.refuse_register("the node is full"):
+            await ctx.start()
+            await ctx.until(lambda: ctx.seen.registrations, 30, "a Register call")
+            await ctx.holds(lambda: "the node is full" in ctx.plugin.output(), 30)
 
 What goes wrong outside of what a check expects (`RpcFailed`, `NotSeen`, any other exception) makes it BROKEN, with the
 cause: never let a failure that says something about the plugin out of a check, catch it and report it.
-'''
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shlex
-import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from kubelet_sim.conformance.check import Check, Level, Stage
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.connection import RecordedConnection
+from kubelet_sim.conformance.held_registrations import HeldRegistrations
 from kubelet_sim.conformance.plugin_log import Listed, PluginLog, Registered
-from kubelet_sim.conformance.probe import Probe
-from kubelet_sim.conformance.rig import Plugin, Recovery, Rig, Window
+from kubelet_sim.conformance.start_probe import Probe
+from kubelet_sim.conformance.testbed import IdleWindow, Plugin, Recovery, Testbed
+from kubelet_sim.conformance.user_commands import filled_in, run_user_command
 from kubelet_sim.conformance.verdict import Finding
-from kubelet_sim.errors import KubeletSimError, RegistrationRefused
+from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.life import AS_USUAL, Comeback
-from kubelet_sim.model.plugin import Registration
-from kubelet_sim.node.hooks import Hook
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.profiles import Profile
@@ -63,7 +59,6 @@ ENDED_ALONE = (
     "the plugin ended, and nobody has started it again: give its command instead of --attach, or have it started again as a "
     "DaemonSet would"
 )
-HOOK_LIMIT_S = 30.0
 STOPS_WITHIN_S = 30.0
 
 
@@ -75,23 +70,9 @@ class NotSeen(KubeletSimError):
     """Something that the check needs did not happen in time."""
 
 
-class HookFailed(KubeletSimError):
-    """A command of the user did not do what it is for."""
-
-
-@define
-class Held:
-    """Register calls that wait, or were refused."""
-
-    calls: list[Registered] = field(factory=list)
-    """So far, oldest first."""
-    released: asyncio.Event = field(factory=asyncio.Event)
-    """Set it to let the calls that wait go on."""
-
-
 @frozen
-class Moment:
-    """A point of a run."""
+class RunMoment:
+    """A moment of a run, by which its evidence ends."""
 
     record: int
     """The number of the last record by then."""
@@ -99,17 +80,17 @@ class Moment:
     """Monotonic."""
 
 
-class Bench:
-    """One check's; see the module for how a check uses it."""
+class CheckContext:
+    """The context of one check while it is made; see the module for how a check uses it."""
 
-    def __init__(self, check: Check, rig: Rig, mode_notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, check: Check, testbed: Testbed, mode_notes: tuple[str, ...] = ()) -> None:
         self.check = check
-        self._rig = rig
+        self._testbed = testbed
         self.findings: list[Finding] = []
         self.notes: list[str] = list(mode_notes)
         self.began_s = time.monotonic()
         """When the check began, monotonic."""
-        self.found: dict[Level, Moment] = {}
+        self.found: dict[Level, RunMoment] = {}
         """When the first finding of each level was made: the end of what bears it out."""
 
     # --- what is there
@@ -117,47 +98,47 @@ class Bench:
     @property
     def config(self) -> SuiteConfig:
         """The user's choices: host paths, shared nodes, strictness."""
-        return self._rig.config
+        return self._testbed.config
 
     @property
     def profile(self) -> Profile:
-        """The kubelet that is emulated."""
-        return self._rig.profile
+        """The profile of the kubelet that is emulated."""
+        return self._testbed.profile
 
     @property
     def node(self) -> Node:
         """The node: admit pods, look at its status, hang hooks of your own on `node.hooks`."""
-        return self._rig.node
+        return self._testbed.node
 
     @property
     def plugin(self) -> Plugin:
         """The plugin's process: `pid`, `has_ended`, `exit_code`, `output()`, `stop()`, `kill()`, `ended(within_s)`."""
-        return self._rig.plugin
+        return self._testbed.plugin
 
     @property
     def seen(self) -> PluginLog:
         """Every Register call, stream and list so far."""
-        return self._rig.seen
+        return self._testbed.seen
 
     @property
     def resources(self) -> tuple[ResourceName, ...]:
         """The advertised ones, sorted: registered in this run, or named by the user."""
-        return self._rig.resources
+        return self._testbed.resources
 
     @property
     def directory(self) -> Path:
-        """The device-plugin directory."""
-        return self._rig.root.device_plugins
+        """The directory in which the plugin finds `kubelet.sock`."""
+        return self._testbed.root.device_plugins
 
     @property
     def probes(self) -> tuple[Probe, ...]:
         """What the plugin was like when it first called Register, by resource; on the shared stage only."""
-        return tuple(self._rig.start_probe.probes.values())
+        return tuple(self._testbed.start_probe.probes.values())
 
     @property
     def remembered(self) -> dict[str, Any]:
         """What checks on the same plugin leave to those after them; answers that need not be asked for twice."""
-        return self._rig.remembered
+        return self._testbed.remembered
 
     @property
     def is_isolated(self) -> bool:
@@ -167,7 +148,7 @@ class Bench:
     @property
     def root(self) -> Path:
         """The node's root, which stands for `/var/lib/kubelet`."""
-        return self._rig.root.path
+        return self._testbed.root.path
 
     def sockets(self) -> dict[str, Path]:
         """Socket files in the device-plugin directory by name, `kubelet.sock` left out."""
@@ -177,32 +158,29 @@ class Bench:
 
     def ring(self) -> None:
         """Something happened: whoever waits looks again."""
-        self._rig.bell.ring()
+        self._testbed.bell.ring()
 
     # --- reporting
 
-    def error(self, text: str, **evidence: Json) -> None:
+    def error(self, text: str, /, **evidence: Json) -> None:
         """Report what breaks on a real kubelet; one sentence, what was seen and what was expected."""
-        self._find(Level.ERROR, text, evidence)
+        self.find(Level.ERROR, text, **evidence)
 
-    def warning(self, text: str, **evidence: Json) -> None:
-        """Report what works and surprises."""
-        self._find(Level.WARNING, text, evidence)
+    def warning(self, text: str, /, **evidence: Json) -> None:
+        """Report what works on a real kubelet, and surprises."""
+        self.find(Level.WARNING, text, **evidence)
 
-    def info(self, text: str, **evidence: Json) -> None:
+    def info(self, text: str, /, **evidence: Json) -> None:
         """Report what is good to know."""
-        self._find(Level.INFO, text, evidence)
+        self.find(Level.INFO, text, **evidence)
 
-    def find(self, level: Level, text: str, **evidence: Json) -> None:
-        """Report at a level that a condition decides."""
-        self._find(level, text, evidence)
-
-    def _find(self, level: Level, text: str, evidence: dict[str, Json]) -> None:
+    def find(self, level: Level, text: str, /, **evidence: Json) -> None:
+        """Report at a level that a condition decides; never above a warning for what no kubelet does."""
         if self.check.is_beyond and level is Level.ERROR:
             level = Level.WARNING
         self.findings.append(Finding(level, text, evidence))
         number = max((each.number for each in self.node.transcript), default=0)
-        self.found.setdefault(level, Moment(number, time.monotonic()))
+        self.found.setdefault(level, RunMoment(number, time.monotonic()))
 
     def note(self, text: str) -> None:
         """Say how it was done: which half ran, that the plugin was slow."""
@@ -217,7 +195,7 @@ class Bench:
 
     async def holds(self, condition: Callable[[], T | None], within_s: float) -> T | None:
         """The first true answer of the condition; `None` if there is none in time. Looks again at every event."""
-        return await self._rig.bell.first(condition, within_s * self.config.patience)
+        return await self._testbed.bell.first(condition, within_s * self.config.patience)
 
     async def until(self, condition: Callable[[], T | None], within_s: float, what: str) -> T:
         """As `holds`. Raises `NotSeen`, with `what`, if it does not come in time: for what the check needs to go on."""
@@ -232,7 +210,7 @@ class Bench:
 
     async def observe(
         self, table_s: float, broken: Callable[[], object] | None = None, doing: str = "observed"
-    ) -> Window:
+    ) -> IdleWindow:
         """Do nothing for a while, and return which while it was; look into `seen` for what happened in it.
 
         Checks of the shared stage that are declared with `observes=True` share one while, in which nobody called the
@@ -240,13 +218,13 @@ class Bench:
         """
         length_s = self.window_s(table_s)
         if self.check.stage is Stage.SHARED and self.check.observes:
-            window = await self._rig.shared_window(length_s)
+            window = await self._testbed.shared_window(length_s)
         elif broken is None:
-            window = await self._rig.fresh_window(length_s)
+            window = await self._testbed.fresh_window(length_s)
         else:
             begin_s = time.monotonic()
-            await self._rig.bell.first(broken, length_s)  # in full: this is no time for something to happen
-            window = Window(begin_s, time.monotonic(), None)
+            await self._testbed.bell.first(broken, length_s)  # in full: this is no time for something to happen
+            window = IdleWindow(begin_s, time.monotonic(), None)
         self.note(f"{doing} {window.length_s:.0f} s")
         return window
 
@@ -261,7 +239,7 @@ class Bench:
             return all(link.is_dialled or link.is_closed for link in links.values())
 
         await self.until(nobody_dials, 15, "the end of all dials")
-        self._rig.clock.skip(seconds)
+        self._testbed.clock.skip(seconds)
         await asyncio.sleep(0.05)
 
     # --- the plugin
@@ -271,7 +249,7 @@ class Bench:
         if not settled:
             await self.plugin.start()
             return False
-        return await self._rig.start_plugin()
+        return await self._testbed.start_plugin()
 
     async def start_or_skip(self, *, again: str = "") -> None:
         """Start the plugin; the check is skipped if it does not get ready. `again`: which check tells of a second start."""
@@ -286,7 +264,7 @@ class Bench:
 
     async def settled(self, within_s: float = REGISTERED_WITHIN_S) -> bool:
         """Whether every resource is registered and listed, and nothing more comes, within that time."""
-        return await self._rig.settled(within_s)
+        return await self._testbed.settled(within_s)
 
     async def registered(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> Registered:
         """The first Register call (of the resource) since the check began. Raises `NotSeen`."""
@@ -316,7 +294,7 @@ class Bench:
 
     async def recovered(self, since_s: float, within_s: float = 60.0) -> Recovery:
         """How every resource came back since that moment; a plugin that exits with an error is started again, and noted."""
-        recovery = await self._rig.recovered(since_s, within_s * self.config.patience)
+        recovery = await self._testbed.recovered(since_s, within_s * self.config.patience)
         if recovery.took_s is None and self.config.attach is not None and self.plugin.has_ended:
             self.note(ENDED_ALONE)
         if recovery.exit_code is not None and recovery.took_s is not None:
@@ -347,11 +325,11 @@ class Bench:
             await inner.close()
 
     async def second_instance(self) -> PluginProcess:
-        """Another instance of the plugin in the same directory, not started; it ends with the check's rig at the latest."""
+        """Another instance of the plugin in the same directory, not started; it ends with the check's testbed at the latest."""
         if not self.plugin.can_start:
             self.skip("needs a second instance: give the plugin's command instead of --attach")
-        process = self._rig.new_process()
-        self._rig.also_close(process)
+        process = self._testbed.new_process()
+        self._testbed.also_close(process)
         return process
 
     # --- the kubelet
@@ -363,39 +341,16 @@ class Bench:
         return began_s
 
     @contextmanager
-    def refuse_register(self, text: str) -> Iterator[Held]:
+    def refuse_register(self, text: str) -> Iterator[HeldRegistrations]:
         """Have every Register call refused with that text, as a kubelet refuses (code Unknown), until the block ends."""
-
-        def refuse() -> None:
-            raise RegistrationRefused(text, rule="DM-29")
-
-        with self._bent(refuse, is_held=False) as held:
+        with HeldRegistrations(self.seen, refusal=text).hooked(self.node.hooks) as held:
             yield held
 
     @contextmanager
-    def hold_register(self) -> Iterator[Held]:
+    def hold_register(self) -> Iterator[HeldRegistrations]:
         """Keep every Register call unanswered until the block ends or `released` is set."""
-        with self._bent(lambda: None, is_held=True) as held:
+        with HeldRegistrations(self.seen).hooked(self.node.hooks) as held:
             yield held
-
-    @contextmanager
-    def _bent(self, answer: Callable[[], None], *, is_held: bool) -> Iterator[Held]:
-        held, seen = Held(), self.seen
-
-        class Bending(Hook):
-            async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
-                del registration, deadline_s
-                held.calls.append(seen.registrations[-1])
-                if is_held:
-                    await held.released.wait()
-                answer()
-
-        remove = self.node.hooks.add(Bending())
-        try:
-            yield held
-        finally:
-            remove()
-            held.released.set()
 
     async def cut_streams(self) -> float:
         """Close every connection of the kubelet to the plugin, sockets untouched; the moment at which it began."""
@@ -404,17 +359,17 @@ class Bench:
         return began_s
 
     @asynccontextmanager
-    async def aside(self) -> AsyncIterator[Bench]:
-        """A bench with an instance of its own, not started, for a half of the check that may end the plugin.
+    async def aside(self) -> AsyncIterator[CheckContext]:
+        """A context with an instance of its own, not started, for a half of the check that may end the plugin.
 
         What is found and noted there counts for this check.
         """
         if not self.plugin.can_start:
             self.skip("needs an instance of its own: give the plugin's command instead of --attach")
-        async with self._rig.twin() as rig:
-            bench = Bench(self.check, rig)
-            bench.findings, bench.notes = self.findings, self.notes
-            yield bench
+        async with self._testbed.twin() as testbed:
+            ctx = CheckContext(self.check, testbed)
+            ctx.findings, ctx.notes = self.findings, self.notes
+            yield ctx
 
     # --- the user's commands
 
@@ -424,31 +379,9 @@ class Bench:
         if given is None:
             self.skip(f"needs --{name} CMD")
         values = {"id": device_id, "resource": resource, "dir": str(self.directory)}
-        command = given
-        for key, value in values.items():
-            command = command.replace(f"{{{key}}}", shlex.quote(value))
+        command = filled_in(given, values)
         self.node.transcript.add("check", resource or "hook", f"{name}: {command}")
-        process = await asyncio.create_subprocess_shell(
-            command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, **{f"KUBELET_SIM_{key.upper()}": value for key, value in values.items()}},
-        )
-        try:
-            async with asyncio.timeout(HOOK_LIMIT_S):
-                said, _ = await process.communicate()
-        except BaseException as error:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-            if isinstance(error, TimeoutError):
-                raise HookFailed(f"--{name} did not end within {HOOK_LIMIT_S:g} s: {command}") from error
-            raise
-        if process.returncode:
-            text = said.decode("utf-8", errors="backslashreplace").strip()[-500:]
-            raise HookFailed(f"--{name} ended with {process.returncode}: {command}: {text}")
+        await run_user_command(name, command, values)
 
     @asynccontextmanager
     async def surroundings(self, name: str) -> AsyncIterator[None]:
@@ -471,5 +404,5 @@ class Bench:
 
     @property
     def is_quick(self) -> bool:
-        """Whether time is short."""
+        """Whether the user wants the quick mode, so that no while may be long."""
         return self.config.mode is Mode.QUICK

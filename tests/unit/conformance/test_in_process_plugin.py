@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.conformance.config import SuiteConfig
-from kubelet_sim.conformance.in_process import InProcessPlugin
+from kubelet_sim.conformance.in_process_plugin import InProcessPlugin
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.root_directory.layout import RootLayout
 

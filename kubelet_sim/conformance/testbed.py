@@ -10,22 +10,25 @@ import math
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Self
+from random import Random
+from typing import Any, Self, TypeVar
 
 import psutil
 from attrs import frozen
 
-from kubelet_sim.conformance.attached import AttachedPlugin
+from kubelet_sim.conformance.attached_plugin import AttachedPlugin
 from kubelet_sim.conformance.clock import JumpingClock
 from kubelet_sim.conformance.config import Isolation, SuiteConfig
-from kubelet_sim.conformance.in_process import InProcessPlugin
-from kubelet_sim.conformance.listeners import listening_paths
+from kubelet_sim.conformance.in_process_plugin import InProcessPlugin
+from kubelet_sim.conformance.listening_sockets import listening_paths
 from kubelet_sim.conformance.plugin_log import PluginLog
-from kubelet_sim.conformance.probe import StartProbe
-from kubelet_sim.conformance.shuffled import Shuffled
+from kubelet_sim.conformance.start_probe import StartProbe
+from kubelet_sim.core.ports import Sorted
 from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.foreign import ending, gist
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.config import NodeConfig, SocketAppears
@@ -38,6 +41,7 @@ from kubelet_sim.profiles import Profile
 from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder
 
+T = TypeVar("T")
 Plugin = PluginProcess | AttachedPlugin
 SETTLED_S = 0.3
 """A plugin that has asked for nothing more for so long has registered all its resources."""
@@ -46,7 +50,7 @@ OTHERS_START_WITHIN_S = 15.0
 
 
 @frozen
-class Window:
+class IdleWindow:
     """A while in which nothing was done to the plugin."""
 
     begin_s: float
@@ -57,7 +61,7 @@ class Window:
 
     @property
     def length_s(self) -> float:
-        """How long it was."""
+        """How long the window was."""
         return self.end_s - self.begin_s
 
 
@@ -71,7 +75,7 @@ class Recovery:
     """If it ended meanwhile and was started again: what it had ended with."""
 
 
-class Rig:
+class Testbed:
     """One node and one plugin; an async context manager.
 
     Args:
@@ -92,7 +96,7 @@ class Rig:
         """Whether a check has waited for it to come back, in vain: to wait once more brings nothing."""
         self.remembered: dict[str, Any] = {}
         """What checks on this plugin leave to those after them, by names of theirs."""
-        self.window: Window | None = None
+        self.window: IdleWindow | None = None
         """The idle while that checks share."""
         self._idle_since_s: float | None = None
         self._idle_cpu_s: float | None = None
@@ -103,7 +107,7 @@ class Rig:
             self._held.callback(shutil.rmtree, folder, ignore_errors=True)
         self.root = RootLayout(folder / "n" if config.attach is None else folder.resolve())
         node = NodeConfig(self.root.path, profile, socket_appears=SocketAppears.BIND)
-        self.node = Node(node, clock=self.clock, order=Shuffled(seed))
+        self.node = Node(node, clock=self.clock, order=ShuffledOrder(seed))
         self.seen = PluginLog(self.node, self.bell)
         calls = plugin_calls(profile)
         self.start_probe = StartProbe(str(self.root.device_plugins), calls, self.bell, self._listening)
@@ -129,9 +133,9 @@ class Rig:
     async def __aexit__(self, *_: object) -> None:
         await to_its_end(self._held.aclose())
 
-    def twin(self) -> Rig:
-        """Another one like it, in a folder of its own."""
-        return Rig(self.config, self.profile, self._seed)
+    def twin(self) -> Testbed:
+        """Another testbed like it, in a folder of its own."""
+        return Testbed(self.config, self.profile, self._seed)
 
     def new_process(self) -> PluginProcess:
         """One more instance of the plugin in the same directory, not started; the caller closes it.
@@ -153,7 +157,7 @@ class Rig:
         return PluginProcess(launch, self.bell.ring)
 
     def also_close(self, process: PluginProcess) -> None:
-        """Have it end with the rig, if not before."""
+        """Have the process end with the testbed, if not before."""
         self._held.push_async_callback(process.close)
 
     @property
@@ -252,33 +256,66 @@ class Rig:
         current = self.seen.current_list(resource)
         return current is not None and current.at_s >= since_s
 
+    def state_of_plugin(self) -> str:
+        """How the plugin ended, or that it runs, and what it said last: words for people."""
+        plugin = self.plugin
+        if self.config.attach is not None and not self.seen.registrations:
+            return f"nobody registered at {self.root.registration_socket}"
+        if self.config.attach is not None:
+            return "it is gone" if plugin.has_ended else "it runs"
+        end = f"it {ending(plugin.exit_code)}" if plugin.has_ended else "it runs"
+        said = last_words(plugin)
+        return f"{end}; its last words: {said}" if said else f"{end}, and said nothing"
+
     # --- idleness
 
     def _begin_idleness(self) -> None:
         if self.window is None and self._idle_since_s is None:
             self._idle_since_s, self._idle_cpu_s = time.monotonic(), cpu_s(self.plugin.pid)
 
-    async def shared_window(self, length_s: float) -> Window:
+    async def shared_window(self, length_s: float) -> IdleWindow:
         """The idle while since the plugin was ready: waited for once, by whoever asks first or for longer."""
         if self.window is not None and self.window.length_s >= length_s:
             return self.window
         begin_s = self._idle_since_s or time.monotonic()
         if (left_s := begin_s + length_s - time.monotonic()) > 0:
             await asyncio.sleep(left_s)
-        self.window = Window(begin_s, time.monotonic(), _used(self._idle_cpu_s, cpu_s(self.plugin.pid)))
+        self.window = IdleWindow(begin_s, time.monotonic(), _used(self._idle_cpu_s, cpu_s(self.plugin.pid)))
         return self.window
 
-    async def fresh_window(self, length_s: float) -> Window:
-        """A while from now on."""
+    async def fresh_window(self, length_s: float) -> IdleWindow:
+        """A window that begins now."""
         begin_s, used_s = time.monotonic(), cpu_s(self.plugin.pid)
         await asyncio.sleep(length_s)
-        return Window(begin_s, time.monotonic(), _used(used_s, cpu_s(self.plugin.pid)))
+        return IdleWindow(begin_s, time.monotonic(), _used(used_s, cpu_s(self.plugin.pid)))
 
     def _listening(self) -> tuple[str, ...]:
         return listening_paths(self.plugin.family())
 
     def _any_socket(self) -> str | None:
         return self.seen.registrations[-1].socket_path if self.seen.registrations else None
+
+
+def last_words(plugin: Plugin) -> str:
+    """The gist of a plugin's output since its start, on one line; empty if it said nothing."""
+    since_s = plugin.started_at_s or 0.0
+    return gist(line.text for line in plugin.lines if line.at_s >= since_s)
+
+
+class ShuffledOrder:
+    """Fits `kubelet_sim.core.ports.Order`: whatever the kubelet leaves open comes in an order drawn by a seed.
+
+    The same seed and the same questions give the same answers.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)  # noqa: S311 - keeps no secrets
+
+    def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
+        """Return the items in an order of chance."""
+        found = list(Sorted().arrange(rule, items))
+        self._random.shuffle(found)
+        return found
 
 
 _why_not: list[str | None] = []

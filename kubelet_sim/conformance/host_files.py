@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from pathlib import Path
 
-from kubelet_sim.conformance.bench import Bench
+from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.container.host import FileKind, HostFile
 from kubelet_sim.node.oci.host_files import LocalFiles
 from kubelet_sim.node.root_directory.layout import KUBELET_ROOT
@@ -13,9 +13,9 @@ from kubelet_sim.node.root_directory.layout import KUBELET_ROOT
 _MOST_LINKS = 40
 
 
-def host_of(bench: Bench) -> RootedFiles:
+def host_of(ctx: CheckContext) -> RootedFiles:
     """The host that the plugin under test means."""
-    return RootedFiles(bench.config.host_root, bench.root if bench.is_isolated else None)
+    return RootedFiles(ctx.config.host_root, ctx.root if ctx.is_isolated else None)
 
 
 class RootedFiles:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.conformance import SuiteConfig
-from kubelet_sim.conformance.known import known_failures, read_failed, state_file, write_failed
+from kubelet_sim.conformance.known_failures import known_failures, read_failed, state_file, write_failed
 from kubelet_sim.errors import UsageError
 
 
