@@ -159,7 +159,7 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
     """Show what comes. Whether it was watched until its time was over, which is an end as good as another."""
     import contextlib
 
-    from kubelet_sim.cli.helpers.group import Finding
+    from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.errors import RpcFailed
     from kubelet_sim.wire.calls_by_hand import Calls
 
@@ -174,14 +174,14 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
         except RpcFailed as failure:
             if watches and has_come and failure.code == "DeadlineExceeded":
                 return True
-            raise Finding(f"{method.name}: {failure}") from failure
+            raise NegativeResult(f"{method.name}: {failure}") from failure
     if not watches:
-        raise Finding(f"{method.name}: the stream ended before the first message")
+        raise NegativeResult(f"{method.name}: the stream ended before the first message")
     return False
 
 
 async def _probe(socket: Path, timeout_s: float | None) -> None:
-    from kubelet_sim.cli.helpers.group import Finding
+    from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.errors import RpcFailed
     from kubelet_sim.wire.calls_by_hand import Calls, methods_of
 
@@ -189,8 +189,8 @@ async def _probe(socket: Path, timeout_s: float | None) -> None:
         try:
             found = await calls.services()
         except RpcFailed as failure:
-            raise Finding(f"nobody speaks gRPC there: {failure}") from failure
+            raise NegativeResult(f"nobody speaks gRPC there: {failure}") from failure
     if not found:
-        raise Finding("a gRPC server, with none of the services of device plugins or kubelets")
+        raise NegativeResult("a gRPC server, with none of the services of device plugins or kubelets")
     for service, methods in methods_of(found).items():
         click.echo(f"{service}: {', '.join(methods)}")

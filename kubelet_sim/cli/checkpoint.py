@@ -47,22 +47,22 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
     \b
     Example: kubelet-sim checkpoint show kubelet_internal_checkpoint --resource example.com/gpu
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.group import Finding
+    from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.present.checkpoint_document import show_document
     from kubelet_sim.present.checkpoint_text import damage_text, show_text
-    from kubelet_sim.present.rendering import machine_text
+    from kubelet_sim.present.documents import machine_text
 
     name, data = _read(file)
     diagnosis = _diagnosed(data)
     if diagnosis.document is None:
-        raise Finding(f"{name} is no checkpoint: {damage_text(diagnosis)}")
+        raise NegativeResult(f"{name} is no checkpoint: {damage_text(diagnosis)}")
     document = show_document(name, diagnosis, pod=pod, resource=resource)
     click.echo(
         machine_text(document, output) if output in {"json", "yaml"} else show_text(document, wide=output == "wide")
     )
     if not diagnosis.fits:
         what = "old" if diagnosis.is_old_format and diagnosis.is_right else "corrupt"
-        raise Finding(f"{name} is {what}, a kubelet would start without it: {damage_text(diagnosis)}")
+        raise NegativeResult(f"{name} is {what}, a kubelet would start without it: {damage_text(diagnosis)}")
 
 
 @checkpoint.command()
@@ -83,7 +83,7 @@ def verify(file: str, output: str) -> None:
     from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
     from kubelet_sim.present.checkpoint_document import verify_document
     from kubelet_sim.present.checkpoint_text import verify_text
-    from kubelet_sim.present.rendering import machine_text
+    from kubelet_sim.present.documents import machine_text
 
     name, data = _read(file)
     document = verify_document(name, _diagnosed(data))

@@ -54,8 +54,8 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     """  # noqa: D301
     from kubelet_sim.present.description import plugin_document, pod_document, resource_document
     from kubelet_sim.present.description_text import plugin_text, pod_text, resource_text
+    from kubelet_sim.present.documents import machine_text
     from kubelet_sim.present.node_description import described_node, node_text
-    from kubelet_sim.present.rendering import machine_text
 
     sort, named = kind
     wanted = one_name(named, name)

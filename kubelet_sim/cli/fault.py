@@ -12,24 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.helpers.completions import fault_ids, fault_names
-from kubelet_sim.cli.helpers.options import common, connected, debug, output_option
+from kubelet_sim.cli.helpers.options import common, connected, debug, output_option, show_as
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import parse_duration
-from kubelet_sim.present.rendering import machine_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubelet_sim.model.faults import FaultView
     from kubelet_sim.node.faults.arguments import Argument
     from kubelet_sim.node.faults.kinds import FaultKind
-
-_LONGEST = 90
-_FILTERS = {
-    "resource": "Only the plugin of this resource.",
-    "socket": "Only the plugin on this socket: its file name, or its path.",
-    "pod": "Only this pod, NAME or NAMESPACE/NAME.",
-}
 
 
 class Faults(click.Group):
@@ -75,11 +64,9 @@ def list_(output: str, root: Path | None) -> None:
     """  # noqa: D301
     with connected(root) as node:
         faults = node.faults()
-    if output == "json":
-        click.echo(machine_text(faults, "json"))
-        return
-    for line in _table(faults) if faults else ["no faults are active"]:
-        click.echo(line)
+    from kubelet_sim.present.fault_text import active_text
+
+    show_as(output, faults, lambda: active_text(faults))
 
 
 class _FaultId(click.IntRange):
@@ -107,8 +94,10 @@ def undo(numbers: tuple[int, ...], all_of_them: bool, root: Path | None) -> None
         raise click.UsageError("name the ids of faults (see fault list), or --all")
     with connected(root) as node:
         undone = node.undo_faults(*numbers)
+    from kubelet_sim.present.fault_text import times_text
+
     for view in undone:
-        click.echo(escape_terminal(f"fault {view.id} {view.name} undone; it applied {_times(view.applied)}"))
+        click.echo(escape_terminal(f"fault {view.id} {view.name} undone; it applied {times_text(view.applied)}"))
     if not undone:
         click.echo("no faults are active")
 
@@ -123,24 +112,17 @@ def show(name: str | None, output: str) -> None:
     \b
     Example: kubelet-sim fault show half-open-stream
     """  # noqa: D301
-    from kubelet_sim.node.faults import FAMILIES, KINDS, find
+    from kubelet_sim.node.faults import KINDS, find
+    from kubelet_sim.present.fault_text import kind_document, kind_text, kinds_text
 
     kinds = list(KINDS.values()) if name is None else [find(name)]
-    if output == "json":
-        click.echo(machine_text([kind_document(kind) for kind in kinds], "json"))
-    elif name is not None:
-        click.echo("\n".join(_kind_lines(kinds[0])))
-    else:
-        width = max(len(kind.name) for kind in kinds)
-        for family, heading in FAMILIES.items():
-            click.echo(f"{heading}")
-            for kind in kinds:
-                if kind.family == family:
-                    click.echo(f"  {kind.name:<{width}}  {_short(kind.does)}")
+    documents = [kind_document(kind) for kind in kinds]
+    show_as(output, documents, lambda: kinds_text(kinds) if name is None else kind_text(kinds[0]))
 
 
 def fault_command(kind: FaultKind) -> click.Command:
     """The command that injects a fault of that kind."""
+    from kubelet_sim.present.fault_text import FILTERS, help_text
 
     def inject(root: Path | None, output: str, **given: Any) -> None:
         from kubelet_sim.model.faults import Fault
@@ -151,40 +133,16 @@ def fault_command(kind: FaultKind) -> click.Command:
         arguments = {name: value for name, value in named.items() if value is not None}
         with connected(root) as node:
             view = node.inject(Fault(kind.name, arguments, count, **filters))
-        if output == "json":
-            click.echo(machine_text(view, "json"))
-        else:
-            click.echo(escape_terminal(f"{view.did} ({view.undo})"))
+        show_as(output, view, lambda: escape_terminal(f"{view.did} ({view.undo})"))
 
     parameters: list[click.Parameter] = [_option(argument) for argument in kind.arguments]
-    parameters += [click.Option([f"--{name}"], help=_FILTERS[name]) for name in kind.filters]
+    parameters += [click.Option([f"--{name}"], help=FILTERS[name]) for name in kind.filters]
     if kind.counts:
         usual = "" if kind.usual_count is None else f" Usually {kind.usual_count}."
         text = f"After how many times it ends by itself.{usual}"
         parameters.append(click.Option(["--count"], type=click.IntRange(1), help=text))
-    example = f"\b\nExample: kubelet-sim fault {kind.name}"
-    told = "\n\n".join([kind.does, f"{_undo(kind)} {_rules(kind)}".strip(), *_beyond(kind), example])
-    command = click.Command(kind.name, callback=inject, params=parameters, help=told)
+    command = click.Command(kind.name, callback=inject, params=parameters, help=help_text(kind))
     return common(output_option("table", "json")(command))
-
-
-def kind_document(kind: FaultKind) -> dict[str, Any]:
-    """A kind as plain values."""
-    arguments = [
-        {"name": each.name, "type": each.type_name, "default": each.default, "help": each.help}
-        for each in kind.arguments
-    ]
-    return {
-        "name": kind.name,
-        "family": kind.family,
-        "does": kind.does,
-        "undo": kind.undo,
-        "arguments": arguments,
-        "filters": list(kind.filters),
-        "counts": kind.counts,
-        "rules": list(kind.rules),
-        "beyond_a_kubelet": kind.is_beyond,
-    }
 
 
 def _option(argument: Argument) -> click.Option:
@@ -203,52 +161,3 @@ def _duration(text: str) -> float:
 
 def _parameter(argument: Argument) -> str:
     return f"of_{argument.name}"
-
-
-def _kind_lines(kind: FaultKind) -> list[str]:
-    lines = [kind.name, f"  {kind.does}", f"  {_undo(kind)}"]
-    lines += [f"  {each}" for each in (*_beyond(kind), _rules(kind)) if each]
-    for argument in kind.arguments:
-        default = f" (default: {argument.default_text})" if argument.default_text else ""
-        lines.append(f"  --{argument.name} {argument.type_name}: {argument.help}{default}")
-    lines += [f"  --{name}: {_FILTERS[name]}" for name in kind.filters]
-    lines += ["  --count NUMBER: After how many times it ends by itself."] if kind.counts else []
-    return lines
-
-
-def _undo(kind: FaultKind) -> str:
-    from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO
-
-    if kind.undo == NOTHING_TO_UNDO:
-        return "It happens once: there is nothing to undo."
-    return f"Undo it with `fault undo ID`, {kind.undo}."
-
-
-def _beyond(kind: FaultKind) -> list[str]:
-    return ["No kubelet does this: a plugin need not stand it."] if kind.is_beyond else []
-
-
-def _rules(kind: FaultKind) -> str:
-    return f"Rules: {', '.join(kind.rules)}." if kind.rules else ""
-
-
-def _table(faults: Sequence[FaultView]) -> list[str]:
-    rows = [("ID", "NAME", "APPLIED", "WHAT")]
-    rows += [(str(view.id), view.name, _times(view.applied), view.did) for view in faults]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        escape_terminal("  ".join([*(row[column].ljust(widths[column]) for column in range(3)), row[3]]))
-        for row in rows
-    ]
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def _short(does: str) -> str:
-    """The first sentence, or its beginning up to a colon or a comma if it is long."""
-    found = does.split(". ", maxsplit=1)[0].rstrip(".")
-    for mark in (": ", "; ", ", "):
-        found = found if len(found) <= _LONGEST else found.partition(mark)[0]
-    return found

@@ -64,7 +64,7 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
               kubelet-sim get devices example.com/gpu -o json
     """  # noqa: D301
     from kubelet_sim.model.ids import split_pod_name
-    from kubelet_sim.present.rendering import machine_text, node_document
+    from kubelet_sim.present.documents import machine_text, node_document
     from kubelet_sim.present.view_tables import NAMES, document, list_table, node_table, select
 
     sort, named = kind

@@ -9,29 +9,37 @@ import click
 
 from kubelet_sim import __version__
 from kubelet_sim.cli.advance import advance
+from kubelet_sim.cli.apply import apply
+from kubelet_sim.cli.bundle import bundle
 from kubelet_sim.cli.call import call
 from kubelet_sim.cli.checkpoint import checkpoint
 from kubelet_sim.cli.completion import completion
 from kubelet_sim.cli.conform import conform
-from kubelet_sim.cli.containers import bundle, container_spec, exec_check
+from kubelet_sim.cli.container_spec import container_spec
+from kubelet_sim.cli.crash import crash
+from kubelet_sim.cli.delete import delete
 from kubelet_sim.cli.demo import demo
 from kubelet_sim.cli.describe import describe
 from kubelet_sim.cli.exec import exec_
+from kubelet_sim.cli.exec_check import exec_check
+from kubelet_sim.cli.exit import exit_
 from kubelet_sim.cli.explain import explain
 from kubelet_sim.cli.fault import fault
 from kubelet_sim.cli.fuzz import fuzz
 from kubelet_sim.cli.get import get
 from kubelet_sim.cli.helpers.group import EXIT_COULD_NOT_RUN, Commands, complain
 from kubelet_sim.cli.helpers.options import debug
-from kubelet_sim.cli.life import crash, exit_, reboot, restart, start
 from kubelet_sim.cli.plugin import plugin
 from kubelet_sim.cli.podresources import podresources
-from kubelet_sim.cli.pods import apply, delete, wait
+from kubelet_sim.cli.reboot import reboot
 from kubelet_sim.cli.replay import replay
+from kubelet_sim.cli.restart import restart
 from kubelet_sim.cli.run import run
 from kubelet_sim.cli.scenario import scenario
+from kubelet_sim.cli.start import start
 from kubelet_sim.cli.trace import trace
 from kubelet_sim.cli.versions import versions
+from kubelet_sim.cli.wait import wait
 
 PROGRAM = "kubelet-sim"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from kubelet_sim.cli.helpers.completions import pod_names
-from kubelet_sim.cli.helpers.group import Finding
+from kubelet_sim.cli.helpers.group import NegativeResult
 from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, root_path
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import split_pod_name
@@ -63,7 +63,7 @@ def podresources(
     """  # noqa: D301
     from kubelet_sim.model.pod_resources import ApiVersion
     from kubelet_sim.present import pod_resources_text as texts
-    from kubelet_sim.present.rendering import machine_text
+    from kubelet_sim.present.documents import machine_text
 
     if (call == "get") != (name is not None):
         raise click.UsageError("get needs the NAME of a pod" if call == "get" else f"{call} takes no NAME")
@@ -95,7 +95,7 @@ def _socket_path(socket: Path | None, root: Path | None) -> Path:
 
 
 def _asked(path: Path, ask: Callable[[PodResourcesClient], Awaitable[T]]) -> T:
-    """What came. Raises `Finding` for a call that the kubelet refused."""
+    """What came. Raises `NegativeResult` for a call that the kubelet refused."""
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 
@@ -106,4 +106,4 @@ def _asked(path: Path, ask: Callable[[PodResourcesClient], Awaitable[T]]) -> T:
     try:
         return run_interruptible(work())
     except RpcFailed as failure:
-        raise Finding(f"the kubelet at {path} refused: {failure.description} ({failure.code})") from failure
+        raise NegativeResult(f"the kubelet at {path} refused: {failure.description} ({failure.code})") from failure

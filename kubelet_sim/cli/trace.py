@@ -15,7 +15,6 @@ import click
 from kubelet_sim.cli.helpers.options import common, connected, to_seconds
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.present.record_lines import record_line
-from kubelet_sim.present.rendering import record_document
 
 if TYPE_CHECKING:
     from kubelet_sim.node.recording.reader import Line
@@ -177,6 +176,8 @@ def _as_text(line: Line, move: Move | None) -> str:
 
 
 def _as_json(line: Line) -> str:
+    from kubelet_sim.present.documents import record_document
+
     more: dict[str, Any] = {"value": line.value} if line.has_value else {}
     if line.took_s is not None:
         more["took_s"] = line.took_s

@@ -30,7 +30,8 @@ def versions(ctx: click.Context, output: str) -> None:
     """  # noqa: D301
     if ctx.invoked_subcommand is not None:
         return
-    from kubelet_sim.present.rendering import machine_text, table_text
+    from kubelet_sim.present.documents import machine_text
+    from kubelet_sim.present.tables import table_text
     from kubelet_sim.profiles import RELEASES
 
     releases = list(RELEASES.values())
@@ -57,7 +58,7 @@ def diff(before: str, after: str, output: str) -> None:
     \b
     Example: kubelet-sim versions diff 1.24 1.25
     """  # noqa: D301
-    from kubelet_sim.present.rendering import machine_text
+    from kubelet_sim.present.documents import machine_text
     from kubelet_sim.profiles import profile_of
     from kubelet_sim.profiles.gates import gates_moved
 

@@ -38,7 +38,7 @@ from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.profiles import Profile
-from kubelet_sim.waiting import to_its_end
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder
 
 T = TypeVar("T")

@@ -34,8 +34,8 @@ from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.root_directory.root import Root
 from kubelet_sim.node.surroundings import Surroundings, Timers
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Transcript
-from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.registry_client import GrpcRegistryCalls
 

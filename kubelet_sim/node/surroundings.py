@@ -12,8 +12,8 @@ from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import Clock
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.transcript import Transcript
-from kubelet_sim.waiting import Tasks
 
 
 class Timers:

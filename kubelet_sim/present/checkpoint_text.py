@@ -7,7 +7,7 @@ from typing import Any
 
 from kubelet_sim.core.checkpoint_file.diagnosis import OLD_FORMAT, Diagnosis
 from kubelet_sim.foreign import cut, escape_terminal
-from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.tables import table_text
 
 Document = Mapping[str, Any]
 

@@ -7,16 +7,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubelet_sim.foreign import cut, escape_terminal
-from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.tables import table_text
 
 if TYPE_CHECKING:
     from kubelet_sim.container.config import Origin
     from kubelet_sim.container.explanation import Explanation
     from kubelet_sim.container.observed_container import Comparison
+    from kubelet_sim.model.response import ContainerSpec
     from kubelet_sim.node.oci.oci_runtime import Outcome
 
 _LONGEST_VALUE = 200
 _LONGEST_OUTPUT = 100_000
+
+
+def spec_text(spec: ContainerSpec) -> str:
+    """A container spec for eyes, a section for each of its parts that has anything."""
+    sections = (
+        ("Environment", [f"{name}={value}" for name, value in spec.envs]),
+        ("Mounts", [_mapped(m.host_path, m.container_path, "ro" if m.read_only else "rw") for m in spec.mounts]),
+        ("Devices", [_mapped(d.host_path, d.container_path, d.permissions) for d in spec.devices]),
+        ("Annotations", [f"{name}: {value}" for name, value in spec.annotations]),
+        ("CDI devices", list(spec.cdi_devices)),
+    )
+    lines = []
+    for title, entries in sections:
+        if entries:
+            lines.append(f"{title}:")
+            lines.extend(f"  {escape_terminal(entry)}" for entry in entries)
+    return "\n".join(lines) or "Nothing: no device plugin had a say in this container."
+
+
+def _mapped(host_path: str, container_path: str, mode: str) -> str:
+    return f"{host_path} -> {container_path} ({mode or 'no permissions'})"
 
 
 def explanation_text(explanation: Explanation) -> str:

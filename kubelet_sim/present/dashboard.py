@@ -19,7 +19,7 @@ from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import age_text
 from kubelet_sim.model.views import DeviceView, EventView, NodeSnapshot, PodView, ResourceView
 from kubelet_sim.present.pod_columns import status_text
-from kubelet_sim.present.rendering import COLOURS
+from kubelet_sim.present.tables import COLOURS
 from kubelet_sim.present.view_tables import grace_text
 
 _CHANGES_KEPT = 50

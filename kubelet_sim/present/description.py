@@ -11,8 +11,8 @@ from kubelet_sim.model.ids import split_pod_name
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import NodeSnapshot, PluginView, PodView, ResourceView
+from kubelet_sim.present.documents import record_document, spec_document
 from kubelet_sim.present.pod_columns import status_text
-from kubelet_sim.present.rendering import record_document, spec_document
 from kubelet_sim.present.view_tables import document as view_document
 
 if TYPE_CHECKING:

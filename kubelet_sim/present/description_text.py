@@ -7,7 +7,7 @@ from typing import Any
 
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import age_text
-from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.tables import table_text
 from kubelet_sim.present.view_tables import health_text
 
 _MOST_DEVICES = 50

@@ -10,7 +10,8 @@ from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import age_text
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.quantity import Quantity, amount_text
-from kubelet_sim.present.rendering import node_document, table_text
+from kubelet_sim.present.documents import node_document
+from kubelet_sim.present.tables import table_text
 
 if TYPE_CHECKING:
     from kubelet_sim.model.views import PodView

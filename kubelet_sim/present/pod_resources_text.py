@@ -15,7 +15,7 @@ from kubelet_sim.model.pod_resources import (
     MemoryEntry,
     PodResources,
 )
-from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.tables import table_text
 
 _UNITS = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 

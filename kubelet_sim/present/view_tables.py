@@ -12,7 +12,7 @@ from kubelet_sim.model.plain import plain
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import AllocationView
 from kubelet_sim.present.pod_columns import ready_text, restarts_text, status_text
-from kubelet_sim.present.rendering import table_text
+from kubelet_sim.present.tables import table_text
 
 if TYPE_CHECKING:
     from kubelet_sim.model.views import EventView, NodeSnapshot, PluginView, PodView

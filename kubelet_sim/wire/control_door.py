@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kubelet_sim.errors import TransportError
-from kubelet_sim.waiting import Tasks
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.wire.unix_socket import SocketFile
 
 _MODE = 0o600

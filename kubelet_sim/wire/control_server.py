@@ -22,9 +22,9 @@ from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
+from kubelet_sim.tasks import Tasks, to_its_end
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.transcript.about import records_about
-from kubelet_sim.waiting import Tasks, to_its_end
 from kubelet_sim.wire import control_messages, noise, unix_socket
 from kubelet_sim.wire.control_door import ControlDoor
 from kubelet_sim.wire.library import grpc

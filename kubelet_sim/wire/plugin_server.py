@@ -17,7 +17,7 @@ from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
-from kubelet_sim.waiting import to_its_end
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import messages, registry_messages, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.status import status_code

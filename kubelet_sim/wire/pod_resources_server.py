@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.profiles import Offer, Profile
-from kubelet_sim.waiting import to_its_end
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import noise, unix_socket
 from kubelet_sim.wire import pod_resources_messages as messages
 from kubelet_sim.wire.decoder import parse

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
-from kubelet_sim.waiting import to_its_end
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.unimplemented import unknown_method, unknown_service

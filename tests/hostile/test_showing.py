@@ -22,8 +22,9 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
+from kubelet_sim.present.container_text import spec_text
+from kubelet_sim.present.documents import json_line, machine_text, node_document, spec_document
 from kubelet_sim.present.record_lines import record_line
-from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text
 from kubelet_sim.present.view_tables import COLUMNS, document, list_table, select
 from kubelet_sim.transcript import Record
 from tests.hostile.cases import CASES, MIB, NASTY, answers, nasty_answer, one_list

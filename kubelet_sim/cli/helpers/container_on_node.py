@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubelet_sim.cli.helpers.options import connected
+import click
+
+from kubelet_sim.cli.helpers.options import F, connected
 from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
@@ -18,6 +20,18 @@ if TYPE_CHECKING:
 
 Build = Callable[[str | None], "ContainerConfig"]
 """Takes the root of the kubelet, if it is to be another one than the node's."""
+
+
+def cdi_option(command: F) -> F:
+    """Adds `--cdi-dir`."""
+    return click.option(
+        "--cdi-dir",
+        "cdi_directories",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="A directory of CDI spec files, later ones over earlier ones. Else /etc/cdi and /var/run/cdi.",
+    )(command)
 
 
 def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:

@@ -30,7 +30,8 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import supervised_command
 from kubelet_sim.node.recording.writer import recorded
-from kubelet_sim.present.rendering import spec_text, table_text
+from kubelet_sim.present.container_text import spec_text
+from kubelet_sim.present.tables import table_text
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder
 
@@ -79,7 +80,7 @@ async def tell_story(say: Say, transcript: Path | None = None) -> bool:
     stopping = stop_signals()
     directory = Path(tempfile.mkdtemp(prefix="ks-demo-", dir=short_folder()))
     try:
-        telling = asyncio.create_task(_Story(say, directory, transcript).tell())
+        telling = asyncio.create_task(_Demo(say, directory, transcript).tell())
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait((telling, stop), return_when=asyncio.FIRST_COMPLETED)
         was_told = telling.done()
@@ -112,7 +113,7 @@ def our_command() -> str:
     return shlex.quote(str(started))
 
 
-class _Story:
+class _Demo:
     def __init__(self, say: Say, directory: Path, transcript: Path | None) -> None:
         self._say = say
         self._directory = directory

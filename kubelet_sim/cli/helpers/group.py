@@ -22,7 +22,7 @@ DEBUG = "kubelet_sim.debug"
 """The key of the context's `meta` under which it says whether tracebacks are wanted."""
 
 
-class Finding(KubeletSimError):
+class NegativeResult(KubeletSimError):
     """The command did its work, and what it found is not what was asked for."""
 
 
@@ -94,7 +94,7 @@ def _give_up(stream: TextIO) -> None:
 def exit_code(error: Exception) -> int:
     """The exit code for an error that a command raised."""
     match error:
-        case Finding():
+        case NegativeResult():
             return EXIT_FINDINGS
         case UsageError():
             return EXIT_MISUSE

@@ -38,7 +38,7 @@ class KubeletChoices:
 
 
 @dataclass(frozen=True)
-class Kubelet:
+class ChosenKubelet:
     """What they come to."""
 
     node: NodeConfig
@@ -111,7 +111,7 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
+def chosen(choices: KubeletChoices, node: NodeConfig) -> ChosenKubelet:
     """The node's configuration with the choices in it.
 
     Gates that have nothing to do with devices may stand in the file, as they do on a node; the flag has to name known ones.
@@ -137,7 +137,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> Kubelet:
     has_watcher = node.has_plugin_watcher if choices.plugin_watcher is None else choices.plugin_watcher
     http = None if choices.http is None else str(HttpAddress.parse(choices.http))
     has_cpus = (choices.cpu_manager_policy or file.cpu_manager_policy) == "static"
-    return Kubelet(
+    return ChosenKubelet(
         evolve(
             node,
             profile=with_gates(node.profile, {**known_gates(file.feature_gates), **choices.feature_gates}),

@@ -50,6 +50,13 @@ def output_option(*forms: str) -> Callable[[F], F]:
     )
 
 
+def show_as(form: str, document: Any, text: Callable[[], str]) -> None:
+    """Writes an answer in the form of `-o`: the document as JSON or YAML, or the text for eyes, which is made if it is wanted."""
+    from kubelet_sim.present.documents import machine_text
+
+    click.echo(machine_text(document, form) if form in {"json", "yaml"} else text())
+
+
 def namespace_option(command: F) -> F:
     """Add `-n`."""
     return click.option(

@@ -18,7 +18,7 @@ _CONDITION = re.compile(r"(?P<kind>resource|pod)/(?P<name>.+)=(?P<value>[^=]*)",
 
 
 @frozen
-class Seen:
+class Standing:
     """How a condition stands in a snapshot."""
 
     is_met: bool
@@ -33,7 +33,7 @@ class Seen:
 class Condition(Protocol):
     """Something that may hold."""
 
-    def look(self, snapshot: NodeSnapshot) -> Seen:
+    def look(self, snapshot: NodeSnapshot) -> Standing:
         """How it stands."""
 
 
@@ -44,13 +44,13 @@ class HealthyDevices:
     resource: str
     count: int
 
-    def look(self, snapshot: NodeSnapshot) -> Seen:
+    def look(self, snapshot: NodeSnapshot) -> Standing:
         """Met by exactly so many; a resource that nobody knows has none."""
         found = next((view for view in snapshot.resources if view.name == self.resource), None)
         if found is None:
             known = there_are([view.name for view in snapshot.resources])
-            return Seen(self.count == 0, f"the node does not know this resource; {known}")
-        return Seen(found.healthy == self.count, found.words)
+            return Standing(self.count == 0, f"the node does not know this resource; {known}")
+        return Standing(found.healthy == self.count, found.words)
 
 
 @frozen
@@ -61,15 +61,15 @@ class PodPhase:
     name: str
     phase: str
 
-    def look(self, snapshot: NodeSnapshot) -> Seen:
+    def look(self, snapshot: NodeSnapshot) -> Standing:
         """A pod that has ended stays as it is."""
         found = _pod(snapshot, self.namespace, self.name)
         if found is None:
-            return Seen(is_met=False, text=f"there is no pod {self.namespace}/{self.name}")
+            return Standing(is_met=False, text=f"there is no pod {self.namespace}/{self.name}")
         why = ": ".join(part for part in _reasons(found) if part)
         text = f"the pod is {found.phase}" + (f": {why}" if why else "")
         note = f"the pod runs without {', '.join(found.missing)} [DM-81]" if found.missing else ""
-        return Seen(found.phase == self.phase, text, is_final=found.phase in _FINAL, note=note)
+        return Standing(found.phase == self.phase, text, is_final=found.phase in _FINAL, note=note)
 
 
 @frozen
@@ -79,10 +79,10 @@ class PodDeleted:
     namespace: str
     name: str
 
-    def look(self, snapshot: NodeSnapshot) -> Seen:
+    def look(self, snapshot: NodeSnapshot) -> Standing:
         """Met by a pod that never was, too."""
         found = _pod(snapshot, self.namespace, self.name)
-        return Seen(found is None, "there is no such pod" if found is None else f"the pod is {found.phase}")
+        return Standing(found is None, "there is no such pod" if found is None else f"the pod is {found.phase}")
 
 
 def parse_condition(text: str) -> Condition:

@@ -19,8 +19,8 @@ from kubelet_sim.node.clock import with_timeout
 from kubelet_sim.node.faults.kinds import FaultKind
 from kubelet_sim.node.faults.reach import Reach
 from kubelet_sim.node.hooks import Hook
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.transcript import RecordLevel
-from kubelet_sim.waiting import Tasks
 
 
 @define(eq=False)

@@ -19,8 +19,8 @@ from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.ports import Clock, PluginCalls
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.root_directory.root import Root
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.transcript import RecordLevel, Transcript
-from kubelet_sim.waiting import Tasks
 
 
 class FaultyNode(Protocol):

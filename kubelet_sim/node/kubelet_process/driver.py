@@ -47,8 +47,8 @@ from kubelet_sim.node.kubelet_process.observations import Observations
 from kubelet_sim.node.kubelet_process.plugin_connections import Link, socket_path
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.profiles import HealthNotices
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.transcript import RecordLevel, Transcript
-from kubelet_sim.waiting import Tasks
 
 T = TypeVar("T")
 R = TypeVar("R")

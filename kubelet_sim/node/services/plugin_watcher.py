@@ -20,8 +20,8 @@ from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.services.registry_files import RegistryFiles, Sightings, make_registry
 from kubelet_sim.node.services.registry_plan import Deregister, Register, RegistryPlan, Step
 from kubelet_sim.profiles import Profile
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.transcript import Json, RecordLevel, Rpc, Transcript
-from kubelet_sim.waiting import Tasks
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ class Criteria:
 
 
 @define
-class Seen:
+class _RecordCounts:
     """What there is to pick from."""
 
     count: int = 0
@@ -75,7 +75,7 @@ class Picker:
     """Whether records without words are shown, too: a diagram has words for them."""
     has_picked: bool = field(default=False, init=False)
     _walks: set[tuple[int, int | None]] = field(factory=set, init=False)
-    _seen: Seen = field(factory=Seen, init=False)
+    _seen: _RecordCounts = field(factory=_RecordCounts, init=False)
 
     def learn(self, record: Record) -> None:
         """Walks are numbered anew by every kubelet process."""

@@ -31,8 +31,8 @@ from kubelet_sim.scenario.play.whole_node import WholeNode
 from kubelet_sim.scenario.story.expectations import Patience, matches, patience
 from kubelet_sim.scenario.story.order import Following
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Record
-from kubelet_sim.waiting import to_its_end
 from kubelet_sim.wire.unix_socket import short_folder
 
 

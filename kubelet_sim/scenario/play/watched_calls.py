@@ -18,7 +18,7 @@ from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.ports import PluginCalls, PluginConnection
 from kubelet_sim.scenario.play.observed_calls import Observed
-from kubelet_sim.waiting import Tasks
+from kubelet_sim.tasks import Tasks
 from kubelet_sim.wire import unix_socket
 
 T = TypeVar("T")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,16 @@ def test_every_command_shows_an_example(name: str) -> None:
     result = CliRunner().invoke(cli, [*name.split(), "--help"])
     assert result.exit_code == 0
     assert f"kubelet-sim {name}" in result.output.partition("Example")[2]
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_stands_in_the_file_of_its_name(name: str) -> None:
+    """`kubelet-sim container-spec` is found in `kubelet_sim/cli/container_spec.py`, and so are the commands of a group."""
+    command = cli.commands[name]
+    of_group = list(command.commands.values()) if isinstance(command, click.Group) else []
+    for each in [command, *of_group]:
+        assert each.callback is not None
+        assert inspect.unwrap(each.callback).__module__ == f"kubelet_sim.cli.{name.replace('-', '_')}"
 
 
 NO_ROOT = {"call", "checkpoint", "completion", "demo", "explain", "fault", "fuzz", "replay", "scenario", "versions"}

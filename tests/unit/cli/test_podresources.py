@@ -17,6 +17,7 @@ from kubelet_sim.model.pod_resources import (
     MemoryEntry,
     PodResources,
 )
+from kubelet_sim.present.documents import machine_text
 from kubelet_sim.present.pod_resources_text import (
     allocatable_document,
     allocatable_table,
@@ -27,7 +28,6 @@ from kubelet_sim.present.pod_resources_text import (
     pods_table,
     size_text,
 )
-from kubelet_sim.present.rendering import machine_text
 from tests.unit.present.snapshots import NASTY, NASTY_SHOWN
 
 GPU, NIC = ResourceName("example.com/gpu"), ResourceName("example.com/nic")

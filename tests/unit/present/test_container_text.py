@@ -5,10 +5,16 @@ from pathlib import Path
 
 from kubelet_sim.container import container_config, explain
 from kubelet_sim.container.observed_container import Comparison, ObservedContainer
-from kubelet_sim.model.response import ContainerSpec, Dropped, Provenance
+from kubelet_sim.model.response import ContainerSpec, DeviceNode, Dropped, Mount, Provenance
 from kubelet_sim.node.oci.oci_runtime import Outcome
-from kubelet_sim.present.container_text import explanation_document, explanation_text, seen_document, seen_text
-from kubelet_sim.present.rendering import machine_text
+from kubelet_sim.present.container_text import (
+    explanation_document,
+    explanation_text,
+    seen_document,
+    seen_text,
+    spec_text,
+)
+from kubelet_sim.present.documents import machine_text
 from tests.unit.container.parts import HOST, pod
 from tests.unit.present.snapshots import NASTY, NASTY_SHOWN
 
@@ -22,6 +28,35 @@ SHARE = ContainerSpec(
     ),
 )  # fmt: skip
 TOLD = explain(container_config(pod({"env": [{"name": "A", "value": "1"}]}), "main", SHARE), HOST)
+
+
+SPEC = ContainerSpec(
+    envs=(("IDS", NASTY), ("N", "2")),
+    mounts=(Mount("/c", "/h", read_only=True), Mount("/d", "/e")),
+    devices=(DeviceNode("/dev/a", "/dev/b", "rw"), DeviceNode("/dev/x", "/dev/y", "")),
+    annotations=(("k", "v"),),
+    cdi_devices=("example.com/gpu=0",),
+)
+
+
+def test_a_spec_for_eyes() -> None:
+    """A section for each part that is there, host path first, foreign text escaped."""
+    assert spec_text(SPEC).splitlines() == [
+        "Environment:",
+        f"  IDS={NASTY_SHOWN}",
+        "  N=2",
+        "Mounts:",
+        "  /h -> /c (ro)",
+        "  /e -> /d (rw)",
+        "Devices:",
+        "  /dev/b -> /dev/a (rw)",
+        "  /dev/y -> /dev/x (no permissions)",
+        "Annotations:",
+        "  k: v",
+        "CDI devices:",
+        "  example.com/gpu=0",
+    ]
+    assert "no device plugin" in spec_text(ContainerSpec())
 
 
 def test_an_explanation_for_eyes() -> None:

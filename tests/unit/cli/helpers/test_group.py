@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kubelet_sim.cli.helpers.group import Commands, Finding
+from kubelet_sim.cli.helpers.group import Commands, NegativeResult
 from kubelet_sim.cli.helpers.options import debug
 from kubelet_sim.errors import InvariantError, PluginFault, TransportError, UsageError
 
@@ -38,7 +38,7 @@ def outcome(error: BaseException, capsys: Capture, *options: str) -> tuple[int |
 @pytest.mark.parametrize(
     "error, code",
     [
-        (Finding("f"), 1),
+        (NegativeResult("f"), 1),
         (UsageError("u"), 2),
         (TransportError("t"), 3),
         (PluginFault("p"), 3),

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from kubelet_sim.cli.helpers.kubelet_options import Kubelet, KubeletChoices, chosen, kubelet_options
+from kubelet_sim.cli.helpers.kubelet_options import ChosenKubelet, KubeletChoices, chosen, kubelet_options
 from kubelet_sim.cli.main import cli
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.config import NodeConfig
@@ -17,9 +17,9 @@ HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 OF_1_31 = NodeConfig(root=Path("/r"), profile=profile_of("1.31"))
 
 
-def choose(*arguments: str, node: NodeConfig = OF_1_31) -> Kubelet:
+def choose(*arguments: str, node: NodeConfig = OF_1_31) -> ChosenKubelet:
     """What these options come to. Raises the options' own errors."""
-    found: list[Kubelet] = []
+    found: list[ChosenKubelet] = []
 
     @click.command()
     @kubelet_options

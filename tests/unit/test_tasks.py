@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kubelet_sim.waiting import Tasks, to_its_end
+from kubelet_sim.tasks import Tasks, to_its_end
 
 
 def test_a_cancellation_waits_for_the_end() -> None:

@@ -1,23 +1,14 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import yaml
 
-from kubelet_sim.model.response import ContainerSpec, DeviceNode, Mount
-from kubelet_sim.present.rendering import json_line, machine_text, node_document, spec_document, spec_text, table_text
+from kubelet_sim.present.documents import json_line, machine_text, node_document, spec_document
 from kubelet_sim.transcript import Record, RecordLevel
-from tests.unit.present.snapshots import NASTY, NASTY_SHOWN, SNAPSHOT
-
-SPEC = ContainerSpec(
-    envs=(("IDS", NASTY), ("N", "2")),
-    mounts=(Mount("/c", "/h", read_only=True), Mount("/d", "/e")),
-    devices=(DeviceNode("/dev/a", "/dev/b", "rw"), DeviceNode("/dev/x", "/dev/y", "")),
-    annotations=(("k", "v"),),
-    cdi_devices=("example.com/gpu=0",),
-)
+from tests.unit.present.snapshots import NASTY, SNAPSHOT
+from tests.unit.present.test_container_text import SPEC
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
@@ -47,48 +38,6 @@ def test_the_node_document_is_about_the_node() -> None:
     assert [(each["type"], each["status"]) for each in status["conditions"]] == [("Ready", "True")]
     assert status["nodeInfo"] == {"kubeletVersion": "v1.36.2"}
     assert document["metadata"]["annotations"]["kubelet-sim/kubelet-process"] == "2"
-
-
-def test_a_table_escapes_and_does_not_cut() -> None:
-    """Markup in an id is text, controls are shown, and a file gets every character of a long id."""
-    long = "x" * 5000
-    text = table_text(["A", "B"], [[NASTY, long], ["[bold]b", "2"]])
-    lines = text.splitlines()
-    assert [line.split()[0] for line in lines] == ["A", NASTY_SHOWN, "[bold]b"]
-    assert lines[1].endswith(long)
-    assert all(line == line.rstrip() for line in lines)
-
-
-def test_a_table_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names and titles stay in one piece, and each row is one line: the terminal may fold it, whoever copies has it whole."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    for name, value in (("COLUMNS", "40"), ("TERM", "dumb"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-    names = [f"example.com/a-resource-with-a-long-name-{n}" for n in range(3)]
-    lines = table_text(["RESOURCE", "GRACE PERIOD", "MESSAGE"], [names, ["a", "b", "the words of " * 9]]).splitlines()
-    assert len(lines) == 3
-    assert "GRACE PERIOD" in lines[0]
-    assert lines[1].split() == names
-
-
-def test_a_spec_for_eyes() -> None:
-    """A section for each part that is there, host path first, foreign text escaped."""
-    assert spec_text(SPEC).splitlines() == [
-        "Environment:",
-        f"  IDS={NASTY_SHOWN}",
-        "  N=2",
-        "Mounts:",
-        "  /h -> /c (ro)",
-        "  /e -> /d (rw)",
-        "Devices:",
-        "  /dev/b -> /dev/a (rw)",
-        "  /dev/y -> /dev/x (no permissions)",
-        "Annotations:",
-        "  k: v",
-        "CDI devices:",
-        "  example.com/gpu=0",
-    ]
-    assert "no device plugin" in spec_text(ContainerSpec())
 
 
 def test_a_spec_for_programs() -> None:
