@@ -14,7 +14,6 @@ from typing import Self
 from kubelet_sim.core.cpus.cpu_manager import CpuBooks
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
-from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
@@ -22,25 +21,25 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import NODE_NAME, WARNING, Events
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.faults import ActiveFault, FaultBook
+from kubelet_sim.node.faults import FaultBook
 from kubelet_sim.node.hooks import Hooks
 from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting, plugin_calls
-from kubelet_sim.node.kubelet_process.kubelet_lifecycle import NO_KUBELET, KubeletProcesses
+from kubelet_sim.node.kubelet_process.kubelet_lifecycle import KubeletProcesses
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
-from kubelet_sim.node.node_pods import NodePods
+from kubelet_sim.node.node_views import NodeViews
 from kubelet_sim.node.pods.main_loop import MainLoop
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.root_directory.root import Root
-from kubelet_sim.node.surroundings import Surroundings, Timers
+from kubelet_sim.node.surroundings import NO_KUBELET, Surroundings, Timers
 from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.wire.control_server import ControlServer
 from kubelet_sim.wire.registry_client import GrpcRegistryCalls
 
 
-class Node(NodePods):
+class Node:
     """An emulated node, used from one event loop; `kubelet_sim.node.sync` has the same for everybody else.
 
     Args:
@@ -63,37 +62,53 @@ class Node(NodePods):
         store: CheckpointStore | None = None,
     ) -> None:
         self.config = config
-        self.clock = clock or RealClock()
-        self.transcript = Transcript(self._now)
-        self._events = Events(self._now)
+        self.clock = clock = clock or RealClock()
+        started_at_s = clock.now()
+        self.transcript = Transcript(lambda: clock.now() - started_at_s)
         self.hooks = Hooks()
         """Where what goes in and out of this node can be watched or bent."""
         self.plugin_calls = calls or plugin_calls(config.profile)
         """The way to plugins, past all hooks."""
-        self._started_at_s = self.clock.now()
         self._root: Root | None = None
         self._control: ControlServer | None = None
-        self._runtime = SimulatedRuntime()
-        self._statuses = StatusManager(config.profile, self.clock, self.transcript, Random(config.seed))  # noqa: S311 - stretches periods, keeps no secrets
-        self._timers = Timers(self.clock)
-        around = self._surroundings()
-        self._main_loop = MainLoop(around)
-        cpus = None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus)
+        self._around = around = Surroundings(
+            config=config,
+            clock=clock,
+            transcript=self.transcript,
+            events=Events(lambda: clock.now() - started_at_s),
+            runtime=SimulatedRuntime(),
+            started_at_s=started_at_s,
+            statuses=StatusManager(config.profile, clock, self.transcript, Random(config.seed)),  # noqa: S311 - stretches periods, keeps no secrets
+            timers=Timers(clock),
+        )
+        self.pods = MainLoop(around)
+        """What can be done to pods, and what they got."""
         self._booting = Booting(
             around,
-            self._main_loop.pods,
+            self.pods.table,
             self.hooks,
             self.plugin_calls,
             registry or GrpcRegistryCalls(),
             order,
             store,
-            cpus,
-            self._main_loop.busy_for_s,
+            None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus),
+            self.pods.busy_for_s,
         )
         self._processes = KubeletProcesses(around, self._booting, NodeObject(config.machine, config.machine))
-        self._faults = FaultBook(self)
+        self.views = NodeViews(around, self.pods.table, lambda: self._processes.node_object)
+        """What can be seen of the node."""
+        self.fault_book = FaultBook(self)
+        """What goes wrong on purpose."""
         self._life = asyncio.Lock()
         self._unsettle: Callable[[], None] | None = None
+        # What is asked for most has its name here, too.
+        self.admit, self.apply, self.apply_manifests = self.pods.admit, self.pods.apply, self.pods.apply_manifests
+        self.remove, self.exit_container = self.pods.remove, self.pods.exit_container
+        self.prepare, self.container_spec = self.pods.prepare, self.pods.container_spec
+        self.status, self.events, self.pod = self.views.status, self.views.events, self.views.pod
+        self.changes, self.wait_for = self.views.changes, self.views.wait_for
+        faults = self.fault_book
+        self.inject, self.faults, self.undo_fault = faults.inject, faults.active, faults.undo
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -202,9 +217,9 @@ class Node(NodePods):
             await finished(ready)
 
     async def _lose_power(self) -> None:
-        await self._timers.cancel()
-        self._runtime.lose_power(self._now())
-        self._events.of_node("Rebooted", f"Node {NODE_NAME} has been rebooted", kind=WARNING)
+        await self._around.timers.cancel()
+        self._around.runtime.lose_power(self._around.now())
+        self._around.events.of_node("Rebooted", f"Node {NODE_NAME} has been rebooted", kind=WARNING)
         self.transcript.add("node", "node", "the machine was rebooted: no container runs")
 
     async def kill(self) -> None:
@@ -213,7 +228,7 @@ class Node(NodePods):
 
     async def _come_back(self, how: Comeback, seed: int | None = None) -> asyncio.Task[None]:
         def dispatch(kubelet: Kubelet) -> asyncio.Task[None]:
-            return kubelet.run(self._main_loop.dispatch(kubelet, seed))
+            return kubelet.run(self.pods.dispatch(kubelet, seed))
 
         return await self._processes.come_back(self._require_root().layout, how, dispatch)
 
@@ -225,47 +240,22 @@ class Node(NodePods):
             active: pods that count as active before they are admitted again.
         """
         kubelet = await self._processes.boot(self._require_root().layout, running, active)
-        kubelet.run(self._main_loop.take_notices(kubelet))
+        kubelet.run(self.pods.take_notices(kubelet))
         return kubelet
 
     async def _close(self) -> None:
-        await self._faults.close()
+        await self.fault_book.close()
         control, self._control = self._control, None
         if control is not None:
             await control.stop()
         await self._processes.close()
-        await self._timers.cancel()
+        await self._around.timers.cancel()
         unsettle, self._unsettle = self._unsettle, None
         if unsettle is not None:
             unsettle()
         root, self._root = self._root, None
         if root is not None:
             root.close()
-
-    # --- what goes wrong
-
-    async def inject(self, fault: Fault) -> ActiveFault:
-        """Let something go wrong: `Fault("refuse-register", {"reason": "dial"}, count=2)`. All end with the node.
-
-        Raises:
-            UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
-        """
-        self._require_root()
-        return await self._faults.inject(fault)
-
-    def faults(self) -> tuple[ActiveFault, ...]:
-        """The faults that are not over, oldest first."""
-        return self._faults.active()
-
-    async def undo_fault(self, number: int) -> ActiveFault:
-        """End a fault by its id. Raises `UsageError` if none of that id is active."""
-        active = self._faults.find(number)
-        await active.undo()
-        return active
-
-    async def faults_settled(self) -> None:
-        """Return when what faults have set going is done: restarts, lists that count again."""
-        await self._faults.settled()
 
     # --- time, and what goes on around
 
@@ -285,33 +275,28 @@ class Node(NodePods):
         """Compute the node status now. Rules: DM-65"""
         return await self.kubelet.status_round()
 
-    async def lose_registration_server(self, cause: str = "accept: use of closed network connection") -> None:
-        """Let the listener on `kubelet.sock` fail, which a kubelet only mends by a restart.
+    # --- what there is
 
-        The file goes, the health check `device-plugin` fails with the cause; plugins that are there stay.
+    @property
+    def kubelet(self) -> Kubelet:
+        """The kubelet process that runs now. Raises `UsageError` if there is none."""
+        return self._around.kubelet.required()
 
-        Rules: DM-12
-        """
-        await self.kubelet.lose_registration_server(cause)
+    @property
+    def has_kubelet(self) -> bool:
+        """Whether a kubelet process listens."""
+        return self._around.kubelet.process is not None
+
+    @property
+    def http_url(self) -> str | None:
+        """Where a started node shows metrics and health, without a slash at the end; `None`: nowhere."""
+        http = self._booting.http
+        return None if http is None else f"http://{http.address}"
 
     @property
     def root(self) -> Root:
         """The root directory of a started node."""
         return self._require_root()
-
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
-            config=self.config,
-            clock=self.clock,
-            transcript=self.transcript,
-            events=self._events,
-            runtime=self._runtime,
-            kubelet=lambda: self.kubelet,
-            kubelet_or_none=lambda: self._processes.current,
-            now=self._now,
-            statuses=self._statuses,
-            timers=self._timers,
-        )
 
     def _require_root(self) -> Root:
         if self._root is None:

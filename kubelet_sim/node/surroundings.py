@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
+from kubelet_sim.errors import UsageError
 from kubelet_sim.node.api_objects.events import Events
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
@@ -37,6 +38,26 @@ class Timers:
         await self._tasks.cancel()
 
 
+NO_KUBELET = "no kubelet runs on this node; start or restart it"
+IS_STARTING = "the kubelet of this node is starting: its socket is not there yet"
+
+
+@define
+class KubeletInCharge:
+    """The kubelet process of a node, of which there may be none; whoever deals with pods looks here at each step."""
+
+    process: Kubelet | None = None
+    """The process that listens."""
+    is_starting: bool = False
+    """Whether there is one that does not listen yet."""
+
+    def required(self) -> Kubelet:
+        """Returns the process that listens. Raises `UsageError` if there is none."""
+        if self.process is None:
+            raise UsageError(IS_STARTING if self.is_starting else NO_KUBELET)
+        return self.process
+
+
 @frozen
 class Surroundings:
     """What the pods of a node have around them."""
@@ -46,11 +67,13 @@ class Surroundings:
     transcript: Transcript
     events: Events
     runtime: SimulatedRuntime
-    kubelet: Callable[[], Kubelet]
-    """The process that runs now. Raises `UsageError` if there is none."""
-    kubelet_or_none: Callable[[], Kubelet | None]
-    now: Callable[[], float]
-    """Seconds since the node started."""
+    started_at_s: float
+    """When the node started, on its clock."""
     statuses: StatusManager
     """What the API server was told of the devices of pods."""
     timers: Timers = field(eq=False)
+    kubelet: KubeletInCharge = field(factory=KubeletInCharge, eq=False)
+
+    def now(self) -> float:
+        """Seconds since the node started."""
+        return self.clock.now() - self.started_at_s

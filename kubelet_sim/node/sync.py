@@ -7,30 +7,31 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import ExitStack
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import TransportError, UsageError
-from kubelet_sim.model.admission import Admission
 from kubelet_sim.model.faults import Fault, FaultView
-from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
-from kubelet_sim.model.node import NodeStatusRound
-from kubelet_sim.model.pod import Pod
-from kubelet_sim.model.response import ContainerSpec
-from kubelet_sim.model.views import EventView, NodeSnapshot
+from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
+from kubelet_sim.node.node_views import NodeViews
+from kubelet_sim.node.pods.main_loop import MainLoop
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.node.waited_for import Beside, InVain, instead, unless_hopeless
 from kubelet_sim.transcript import Record
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+Part = TypeVar("Part")
 
 
 class _BackgroundLoop:
@@ -102,11 +103,51 @@ class SyncFault:
 
     def view(self) -> FaultView:
         """As it is now: what it did, and how often it applied."""
+        return self._node.look(lambda _: self._active.view())
 
-        async def look() -> FaultView:
-            return self._active.view()
 
-        return self._node.run(look())
+def blocking_method(
+    method: Callable[Concatenate[Part, P], Awaitable[R]], of: Callable[[Node], Part]
+) -> Callable[Concatenate[SyncNode, P], R]:
+    """A method of `SyncNode` that runs one of the node, or of a part of it, in the node's loop and waits for it.
+
+    Args:
+        method: the one that it stands for; it lends its name and its docstring.
+        of: where the node has the part.
+    """
+
+    @wraps(method)
+    def call(node: SyncNode, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        async def work() -> R:
+            return await method(of(node.node), *args, **kwargs)
+
+        return node.run(work())
+
+    return call
+
+
+def blocking_look(
+    method: Callable[Concatenate[Part, P], R], of: Callable[[Node], Part]
+) -> Callable[Concatenate[SyncNode, P], R]:
+    """As `blocking_method`, for a method that answers at once: nothing else runs in the loop meanwhile."""
+
+    @wraps(method)
+    def call(node: SyncNode, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return node.look(lambda it: method(of(it), *args, **kwargs))
+
+    return call
+
+
+def _node(node: Node) -> Node:
+    return node
+
+
+def _pods(node: Node) -> MainLoop:
+    return node.pods
+
+
+def _views(node: Node) -> NodeViews:
+    return node.views
 
 
 class SyncNode:
@@ -128,7 +169,7 @@ class SyncNode:
         self.config = config
         self._transcript = transcript
         self._at_the_end = ExitStack()
-        self._ports = {"clock": clock, "calls": calls, "order": order, "store": store}
+        self._make = partial(Node, config, clock=clock, calls=calls, order=order, store=store)
         self._loop: _BackgroundLoop | None = None
         self._node: Node | None = None
         self.beside: list[Beside] = []
@@ -162,21 +203,23 @@ class SyncNode:
             finally:
                 self._release()
 
-    def restart(self, how: Comeback = AS_USUAL) -> None:
-        """End the kubelet process and start a new one on the same directory."""
-        self.run(self.node.restart(how))
+    restart = blocking_method(Node.restart, _node)
+    reboot = blocking_method(Node.reboot, _node)
+    crash = blocking_method(Node.crash, _node)
+    start_kubelet = blocking_method(Node.start_kubelet, _node)
+    advance = blocking_method(Node.advance, _node)
+    status_round = blocking_method(Node.status_round, _node)
 
-    def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
-        """End every container and the kubelet process, and start a new one."""
-        self.run(self.node.reboot(how, seed=seed))
+    admit = blocking_method(MainLoop.admit, _pods)
+    apply = blocking_method(MainLoop.apply, _pods)
+    remove = blocking_method(MainLoop.remove, _pods)
+    exit_container = blocking_look(MainLoop.exit_container, _pods)
+    prepare = blocking_method(MainLoop.prepare, _pods)
+    container_spec = blocking_look(MainLoop.container_spec, _pods)
 
-    def crash(self) -> None:
-        """End the kubelet process; the node goes on without one."""
-        self.run(self.node.crash())
-
-    def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
-        """Start a kubelet process after a crash."""
-        self.run(self.node.start_kubelet(how))
+    status = blocking_look(NodeViews.status, _views)
+    events = blocking_look(NodeViews.events, _views)
+    pod = blocking_look(NodeViews.pod, _views)
 
     def inject(self, fault: Fault) -> SyncFault:
         """Let something go wrong; the answer can undo it, as a context manager, too."""
@@ -184,77 +227,7 @@ class SyncNode:
 
     def faults(self) -> tuple[SyncFault, ...]:
         """The faults that are not over."""
-
-        async def look() -> tuple[ActiveFault, ...]:
-            return self.node.faults()
-
-        return tuple(SyncFault(self, active) for active in self.run(look()))
-
-    def admit(self, pod: Pod) -> Admission:
-        """The verdict on a pod."""
-        return self.run(self.node.admit(pod))
-
-    def apply(self, pods: Sequence[Pod]) -> None:
-        """Put pods on the node without waiting for their verdicts."""
-        self.run(self.node.apply(pods))
-
-    def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
-        """Delete a pod."""
-        self.run(self.node.remove(name, namespace, how))
-
-    def exit_container(
-        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
-    ) -> str:
-        """End a container that runs, as its program might."""
-
-        async def end() -> str:
-            return self.node.exit_container(name, container, namespace, code=code)
-
-        return self.run(end())
-
-    def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
-        """What the kubelet would hand to the runtime for a container now."""
-        return self.run(self.node.prepare(name, container, namespace))
-
-    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
-        """What a container got when it was created."""
-
-        async def look() -> ContainerSpec:
-            return self.node.container_spec(name, container, namespace)
-
-        return self.run(look())
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass on a manual clock."""
-        self.run(self.node.advance(seconds))
-
-    def status_round(self) -> NodeStatusRound:
-        """Compute the node status now."""
-        return self.run(self.node.status_round())
-
-    def status(self) -> NodeSnapshot:
-        """The node at this moment."""
-
-        async def look() -> NodeSnapshot:
-            return self.node.status()
-
-        return self.run(look())
-
-    def events(self) -> tuple[EventView, ...]:
-        """What the kubelet has told the API server of."""
-
-        async def look() -> tuple[EventView, ...]:
-            return self.node.events()
-
-        return self.run(look())
-
-    def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        """A pod with its status, as the API would show it."""
-
-        async def look() -> dict[str, Any]:
-            return self.node.pod(name, namespace)
-
-        return self.run(look())
+        return tuple(SyncFault(self, active) for active in self.look(lambda node: node.faults()))
 
     def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
         """The first snapshot that fulfils the condition, which is called in the loop's thread.
@@ -279,11 +252,7 @@ class SyncNode:
 
     def records(self) -> tuple[Record, ...]:
         """The transcript so far."""
-
-        async def look() -> tuple[Record, ...]:
-            return tuple(self.node.transcript)
-
-        return self.run(look())
+        return self.look(lambda node: tuple(node.transcript))
 
     @property
     def http_url(self) -> str | None:
@@ -313,7 +282,7 @@ class SyncNode:
         return self._node
 
     async def _started(self) -> Node:
-        node = Node(self.config, **self._ports)  # type: ignore[arg-type]  # the very arguments of our own __init__
+        node = self._make()
         self._at_the_end.enter_context(recorded(node, self._transcript))
         await node.start()
         return node
@@ -329,6 +298,14 @@ class SyncNode:
             work.close()
             raise UsageError("the node is not started")
         return self._loop.run(work)
+
+    def look(self, at: Callable[[Node], T]) -> T:
+        """Call that in the node's own loop, where nothing else happens meanwhile."""
+
+        async def work() -> T:
+            return at(self.node)
+
+        return self.run(work())
 
     def _release(self) -> None:
         loop, self._loop, self._node = self._loop, None, None

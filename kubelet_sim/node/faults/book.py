@@ -27,11 +27,12 @@ class FaultBook:
         self._reach = Reach(self._node)
 
     async def inject(self, fault: Fault) -> ActiveFault:
-        """Let it happen.
+        """Let something go wrong: `Fault("refuse-register", {"reason": "dial"}, count=2)`. All end with the node.
 
         Raises:
             UsageError: there is no such fault, or it cannot happen here and now; nothing was done.
         """
+        _ = self._node.root  # raises if the node is not started
         kind, arguments = check(fault)
         reach = self._reach
         count = fault.count or kind.usual_count
@@ -58,13 +59,13 @@ class FaultBook:
         """Those that are not over, oldest first."""
         return tuple(self._active.values())
 
-    def find(self, number: int) -> ActiveFault:
-        """An active one by its id. Raises `UsageError`."""
-        try:
-            return self._active[number]
-        except KeyError:
+    async def undo(self, number: int) -> ActiveFault:
+        """End an active fault by its id. Raises `UsageError` if none of that id is active."""
+        if (active := self._active.get(number)) is None:
             known = ", ".join(map(str, self._active)) or "none"
-            raise UsageError(f"no fault {number} is active; active are: {known}") from None
+            raise UsageError(f"no fault {number} is active; active are: {known}")
+        await active.undo()
+        return active
 
     async def settled(self) -> None:
         """Return when what they have set going is done."""

@@ -8,7 +8,7 @@ from random import Random
 
 from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.core.kubelet.node_status import registered
-from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.node import NodeObject
@@ -24,8 +24,6 @@ from kubelet_sim.transcript import RecordLevel
 
 NODE_STATUS_PERIOD_S = 10.0
 """Rules: DM-65"""
-NO_KUBELET = "no kubelet runs on this node; start or restart it"
-IS_STARTING = "the kubelet of this node is starting: its socket is not there yet"
 
 Running = frozenset[tuple[PodUID, ContainerName]]
 Dispatch = Callable[[Kubelet], asyncio.Task[None]]
@@ -37,28 +35,20 @@ class KubeletProcesses:
 
     def __init__(self, around: Surroundings, booting: Booting, node: NodeObject) -> None:
         self._around = around
+        self._current = around.kubelet
         self._booting = booting
         self._random = Random(around.config.seed)  # noqa: S311 - stretches periods, keeps no secrets
         self._status_round = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
         self._inode: HeldInode | None = None
         """Of the socket of the process before, until the next one has its own."""
-        self.current: Kubelet | None = None
-        """The process that listens, if there is one."""
         self.node_object = node
         """As the last process left it."""
 
     @property
     def is_there(self) -> bool:
         """Whether a process runs, be it one that does not listen yet."""
-        return self.current is not None or self._starting is not None
-
-    @property
-    def kubelet(self) -> Kubelet:
-        """The process that listens. Raises `UsageError` if there is none."""
-        if self.current is None:
-            raise UsageError(IS_STARTING if self._starting is not None else NO_KUBELET)
-        return self.current
+        return self._current.process is not None or self._current.is_starting
 
     async def kill(self) -> None:
         """The process is gone without a farewell, its socket's file is still there. Rules: DM-16"""
@@ -115,8 +105,9 @@ class KubeletProcesses:
             except TransportError as failure:
                 self._note(f"the kubelet could not start: {failure}", "DM-9", RecordLevel.WARNING)
             finally:
-                self._starting = None
+                self._starting, self._current.is_starting = None, False
 
+        self._current.is_starting = True
         self._starting = asyncio.get_running_loop().create_task(later())
         return self._starting
 
@@ -144,8 +135,8 @@ class KubeletProcesses:
         """Time stands still while a node status is computed, as its checkpoint is written in a thread, and streams end."""
         async with self._status_round:
             pass
-        if self.current is not None:
-            await self.current.driver.closed_streams_are_over()
+        if self._current.process is not None:
+            await self._current.process.driver.closed_streams_are_over()
 
     def _say_inode(self, layout: RootLayout) -> None:
         if (wanted := self._let_go()) is not None:
@@ -161,18 +152,18 @@ class KubeletProcesses:
 
     async def _end(self, *, leave_socket: bool) -> None:
         self._let_go()
-        starting, self._starting = self._starting, None
+        starting, self._starting, self._current.is_starting = self._starting, None, False
         if starting is not None:
             starting.cancel()
             await asyncio.wait([starting])
-        kubelet, self.current = self.current, None
+        kubelet, self._current.process = self._current.process, None
         if kubelet is not None:
             self.node_object = kubelet.state.node
             await kubelet.die(leave_socket=leave_socket)
 
     async def _take_over(self, kubelet: Kubelet) -> None:
         """From now on, this is the kubelet of the node."""
-        self.current = kubelet
+        self._current.process = kubelet
         self._around.events.of_node("Starting", "Starting kubelet.")
         if self._around.config.has_status_rounds:
             await kubelet.status_round()

@@ -1,5 +1,6 @@
 """The kubelet's main loop as far as pods go: they come and go one after the other, whoever asks.
 
+It is a node's `pods`: what a user can do to them, and what they got.
 The pods themselves outlive the kubelet process; whichever process runs deals with them, and without one they wait.
 """
 
@@ -20,6 +21,7 @@ from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.life import GRACEFUL, Deletion
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.node.api_objects.events import WARNING
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.pods import scripted_containers as scripted
@@ -40,7 +42,7 @@ class MainLoop:
     """Adds and removes pods in turn. Rules: DM-74"""
 
     _around: Surroundings
-    pods: PodTable = field(factory=PodTable)
+    table: PodTable = field(factory=PodTable)
     _turn: Turn = field(init=False)
     _back_off: BackOff = field(factory=BackOff)
     """Of the kubelet process that runs."""
@@ -58,12 +60,13 @@ class MainLoop:
     # --- pods come
 
     async def admit(self, pod: Pod) -> Admission:
-        """Add a pod and answer with its verdict.
+        """Put a pod on the node and return the verdict; its containers start if the node runs containers.
 
         Raises:
             UsageError: its name or uid is taken, no kubelet runs, or somebody deleted it before its verdict.
+            KubeletGone: the kubelet process ended before the verdict.
         """
-        kubelet = self._around.kubelet()
+        kubelet = self._around.kubelet.required()
         scripted.check(pod)
         verdict = await self._admit(self._add(pod), kubelet)
         if verdict is None:
@@ -73,15 +76,15 @@ class MainLoop:
     def _add(self, pod: Pod) -> KnownPod:
         """Get to know a pod, as a kubelet of the node's release sees it."""
         around = self._around
-        return self.pods.add(as_known(around.config.profile, pod), around.now())
+        return self.table.add(as_known(around.config.profile, pod), around.now())
 
     async def apply(self, pods: Sequence[Pod]) -> None:
-        """Add pods, all or none, and return at once: their verdicts come one after the other, once a kubelet runs.
+        """Put pods on the node, all or none, and return at once: their verdicts come one after the other, once a kubelet runs.
 
         Raises:
             UsageError: a name or uid is taken; none of them was added.
         """
-        around, kubelet = self._around, self._around.kubelet_or_none()
+        around, kubelet = self._around, self._around.kubelet.process
         added: list[KnownPod] = []
         try:
             for pod in pods:
@@ -89,7 +92,7 @@ class MainLoop:
                 added.append(self._add(pod))
         except UsageError:
             for known in added:
-                self.pods.drop(known.pod.uid)
+                self.table.drop(known.pod.uid)
             raise
         for known in added:
             around.transcript.add("node", known.pod.key, "pod created")
@@ -106,12 +109,12 @@ class MainLoop:
 
         Rules: DM-114
         """
-        pods, resized, answers = sorted_out(manifests, self.pods, self._around.config.profile)
-        kubelet = self._around.kubelet() if resized else None
+        pods, resized, answers = sorted_out(manifests, self.table, self._around.config.profile)
+        kubelet = self._around.kubelet.required() if resized else None
         await self.apply(pods)
         if kubelet is not None:
             for pod in resized:
-                if (known := self.pods.get(pod.uid)) is not None:  # else it was deleted by now
+                if (known := self.table.get(pod.uid)) is not None:  # else it was deleted by now
                     known.wanted = pod
                     kubelet.run(self._resize(known, pod, kubelet))
         return answers
@@ -124,7 +127,7 @@ class MainLoop:
         Rules: DM-74, DM-114
         """
         async with self._turn:
-            is_over = self.pods.get(known.pod.uid) is not known or known.is_terminal or known.is_deleting
+            is_over = self.table.get(known.pod.uid) is not known or known.is_terminal or known.is_deleting
             if is_over or known.wanted is not wanted or not kubelet.state.sources_ready:
                 return
             if wanted == known.pod:
@@ -154,7 +157,7 @@ class MainLoop:
         kubelet.run(self.take_notices(kubelet))
         self._back_off = BackOff()
         self._stopping.clear()
-        order = list(self.pods)
+        order = list(self.table)
         if seed is not None:
             Random(seed).shuffle(order)  # noqa: S311 - an order to repeat, no secret
         for known in order:
@@ -167,11 +170,11 @@ class MainLoop:
             else:
                 await self._admit(known, kubelet)
         await kubelet.sources_ready(ready=True)
-        for known in self.pods:
+        for known in self.table:
             if known.wanted is not None:
                 kubelet.run(self._resize_later(known, known.wanted, kubelet))
         for pod in self._around.runtime.pods():
-            if self.pods.get(pod.uid) is None and pod.uid not in self._stopping:
+            if self.table.get(pod.uid) is None and pod.uid not in self._stopping:
                 await self._kill_orphan(pod, kubelet)
 
     async def take_notices(self, kubelet: Kubelet) -> None:
@@ -180,7 +183,7 @@ class MainLoop:
         while True:
             await notices.wait()
             async with self._turn:
-                named = [self.pods.get(uid) for uid in notices.take()]
+                named = [self.table.get(uid) for uid in notices.take()]
                 for known in named:
                     if known is not None:
                         self._around.statuses.sync(known.pod, kubelet.state)
@@ -191,7 +194,7 @@ class MainLoop:
         async with self._turn:
             if known.verdict_of == around.transcript.incarnation:
                 return known.verdict  # The first batch had it, and it was applied at the same time.
-            if known.is_deleting or self.pods.get(known.pod.uid) is not known:
+            if known.is_deleting or self.table.get(known.pod.uid) is not known:
                 return None
             verdict = await kubelet.admit(known.pod)
         known.decided(verdict, around.config.profile.rejection_prefix, around.transcript.incarnation)
@@ -217,25 +220,25 @@ class MainLoop:
 
     # --- pods go
 
-    async def remove(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
+    async def remove(self, name: str, namespace: str = "default", how: Deletion = GRACEFUL) -> None:
         """Delete a pod: its containers stop, then it is gone; its devices stay in use until somebody asks for some.
 
-        A forced deletion lets the API server forget the pod at once; so does one without a kubelet, which could not tell
-        of its end.
+        Waits for an admission that is under way. A forced deletion lets the API server forget the pod at once; so does one
+        without a kubelet, which could not tell of its end: the next kubelet stops its containers.
 
         Raises:
             UsageError: there is no such pod.
             KubeletGone: the kubelet process ended before the pod; the next one goes on with it.
 
-        Rules: DM-74, DM-115, DM-116
+        Rules: DM-74, DM-115, DM-116, DM-118
         """
         how.check()
-        kubelet, known = self._around.kubelet_or_none(), self.pods.find(name, namespace)
+        kubelet, known = self._around.kubelet.process, self.table.find(name, namespace)
         if kubelet is None:
             self._forget(known, "no kubelet knows of it")
             return
         async with self._turn:
-            if self.pods.get(known.pod.uid) is not known:
+            if self.table.get(known.pod.uid) is not known:
                 return  # Somebody else was faster.
             known.let_go()
             if how.is_forced:
@@ -275,14 +278,16 @@ class MainLoop:
         await kubelet.apply(ContainersRemoved(pod))
 
     def _forget(self, known: KnownPod, how: str = "") -> None:
-        self.pods.drop(known.pod.uid)
+        self.table.drop(known.pod.uid)
         self._around.statuses.forget(known.pod)
         self._around.transcript.add("node", known.pod.key, f"pod deleted{f': {how}' if how else ''}")
 
     # --- containers
 
-    def exit_container(self, name: str, container: str | None, namespace: str, code: int) -> str:
-        """End a container that runs, as its program might; answers with its name.
+    def exit_container(
+        self, name: str, container: str | None = None, namespace: str = "default", *, code: int = 0
+    ) -> str:
+        """End a container that runs, as its program might; returns its name. The pod's restart policy says what comes then.
 
         Args:
             name: the pod's.
@@ -295,7 +300,7 @@ class MainLoop:
         """
         if not 0 <= code <= 255:  # noqa: PLR2004 - what a program can end with
             raise UsageError(f"{code} is no exit code; it is one of 0 to 255")
-        known = self.pods.find(name, namespace)
+        known = self.table.find(name, namespace)
         wanted = known.pod.named_container(container)
         held = self._around.runtime.latest(known.pod.uid, wanted.name)
         if held is None or held.state is not ContainerState.RUNNING:
@@ -304,3 +309,33 @@ class MainLoop:
             raise UsageError(f"container {wanted.name} of pod {known.pod.key} does not run: it is {status.state}{why}")
         container_ends(self._around, known, held, code)
         return wanted.name
+
+    async def prepare(self, name: str, container: str, namespace: str = "default") -> ContainerSpec | None:
+        """What the kubelet would hand to the runtime if it created the container now; `None`: nothing from plugins.
+
+        Raises:
+            UsageError: there is no such pod or container.
+            PreparationFailed: the container cannot be created for now.
+        """
+        pod = self.table.find(name, namespace).pod
+        return await self._around.kubelet.required().prepare(pod, pod.named_container(container))
+
+    def container_spec(self, name: str, container: str | None = None, namespace: str = "default") -> ContainerSpec:
+        """What a container got when it was created, the last time; empty if no plugin had a say.
+
+        Args:
+            name: the pod's.
+            container: may be left out for a pod with one container.
+            namespace: the pod's.
+
+        Raises:
+            UsageError: there is no such pod or container, or it has not been created.
+        """
+        known = self.table.find(name, namespace)
+        wanted = known.pod.named_container(container)
+        held = self._around.runtime.latest(known.pod.uid, wanted.name)
+        if held is None:
+            waiting = known.waiting.get(wanted.name)
+            why = known.message or (waiting.message if waiting else "") or "it waits for its turn"
+            raise UsageError(f"container {wanted.name} of pod {known.pod.key} has not been created: {why}")
+        return held.spec or ContainerSpec()

@@ -71,12 +71,12 @@ class StaticPods:
         for uid in [uid for uid in self._pods if uid not in wanted]:
             pod = self._pods[uid]
             with contextlib.suppress(KubeletSimError):  # somebody else deleted it, or no kubelet runs
-                if self._node.knows(uid):
+                if self._node.views.knows(uid):
                     await self._node.remove(pod.name, pod.namespace)
-            if not self._node.knows(uid):
+            if not self._node.views.knows(uid):
                 del self._pods[uid]
         for uid, (name, pod) in wanted.items():
-            if not self._node.knows(uid):
+            if not self._node.views.knows(uid):
                 try:
                     await self._node.apply([pod])
                 except KubeletSimError as error:  # the name is taken, or no kubelet runs

@@ -54,7 +54,7 @@ class CatchingUp:
 
     async def with_all(self, plugins: Iterable[ScriptedPlugin]) -> None:
         """Return when the node has dealt with all that these sent, and has nothing else to do at once."""
-        await self._node.faults_settled()
+        await self._node.fault_book.settled()
         for plugin in plugins:
             await self.with_one(plugin)
         await settle()

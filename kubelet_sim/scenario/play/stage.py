@@ -180,19 +180,19 @@ class Stage(Backstage, Views):
 
     async def _do_admit(self, pod: Pod) -> Any:
         self._pods[pod.uid] = pod
-        self._node.forget(pod.uid)
+        self._node.pods.table.drop(pod.uid)
         verdict = await self._node.kubelet.admit(pod)
         if isinstance(verdict, Rejected):
-            self._node.recall(pod, "Failed")
+            self._node.pods.table.recall(pod, "Failed")
             return {"admit": False, "reason": verdict.reason, "message": verdict.message}
         return {"admit": True, "reason": "", "message": ""}
 
     async def _do_remove(self, pod: str) -> None:
-        self._node.forget(PodUID(pod))
+        self._node.pods.table.drop(PodUID(pod))
         await self._node.kubelet.deactivate(PodUID(pod))
 
     async def _do_finish(self, pod: str) -> None:
-        self._node.recall(self._known(pod), "Succeeded")
+        self._node.pods.table.recall(self._known(pod), "Succeeded")
         await self._node.kubelet.deactivate(PodUID(pod))
 
     async def _do_remove_if_active(self, pod: str) -> None:

@@ -84,11 +84,11 @@ def test_the_status_goes_with_its_pod(on_bench: RunOnBench) -> None:
         await it.node.admit(pod("one"))
         await it.node.advance(0)
         before = it.clock.sleeper_count
-        gone = it.node._main_loop.pods.find("one").pod
+        gone = it.node.pods.table.find("one").pod
         await it.node.remove("one")
         await settle()
         assert it.clock.sleeper_count == before - 1
-        assert it.node._statuses.of(gone) == {}
+        assert it.node._around.statuses.of(gone) == {}
 
     on_bench(body)
 
