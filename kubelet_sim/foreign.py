@@ -25,11 +25,6 @@ _UNSAFE = re.compile(
 _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe-\U0001ffff]")
 
 
-def why_no_text(error: UnicodeDecodeError) -> str:
-    """What there is to say of such a file, and where it is so."""
-    return f"{NO_UTF8}: byte {error.start} is {error.object[error.start]:#04x}"
-
-
 def escape_terminal(text: str) -> str:
     r"""The text on one line, with everything that a terminal would act on written as `\x1b`, `\u202e`, `\n`.
 

@@ -141,11 +141,11 @@ def _ids(text: str | None) -> list[str]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    from kubelet_sim.cli.helpers.given_files import read_text
+    from kubelet_sim.cli.helpers.given_files import read_given
     from kubelet_sim.errors import UsageError
 
     where = "--json" if not text.startswith("@") and text != "-" else text.removeprefix("@")
-    source = text if where == "--json" else read_text(where)
+    source = text if where == "--json" else read_given(where)
     try:
         value = json.loads(source)
     except (ValueError, RecursionError) as error:

@@ -80,7 +80,7 @@ def plugin(  # noqa: PLR0913 - options
     Examples: kubelet-sim plugin --resource example.com/dev --devices 4 --numa 0:2,1:2
               kubelet-sim plugin --script my-plugin.yaml
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.given_files import read_text
+    from kubelet_sim.cli.helpers.given_files import read_given
     from kubelet_sim.errors import UsageError
     from kubelet_sim.manifests.documents import read_documents
     from kubelet_sim.node.root_directory.layout import RootLayout
@@ -89,7 +89,7 @@ def plugin(  # noqa: PLR0913 - options
 
     source: dict[str, Any] = {}
     if script is not None:
-        documents = [value for _, value in read_documents(read_text(str(script)), str(script))]
+        documents = [value for _, value in read_documents(read_given(str(script)), str(script))]
         if len(documents) != 1 or not isinstance(documents[0], dict):
             raise UsageError(f"{script}: expected one mapping, with the keys that a plugin has in a story")
         source = documents[0]

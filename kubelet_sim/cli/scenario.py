@@ -188,11 +188,11 @@ def record(
     \b
     Example: kubelet-sim scenario record stories.yaml
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.given_files import read_text
+    from kubelet_sim.cli.helpers.given_files import read_given
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.record import recorder
 
-    before = read_text(file)
+    before = read_given(file)
     target = output or Path(file)
     if not only_diff and str(target) != "-":
         recorder.check_writable(target)
@@ -215,11 +215,11 @@ def record(
 
 def _stories(files: Sequence[str], *, allows_outside: bool = False) -> list[Story]:
     """All stories of all files. Raises `UsageError` if one cannot be read, or there is none at all."""
-    from kubelet_sim.cli.helpers.given_files import read_text
+    from kubelet_sim.cli.helpers.given_files import read_given
     from kubelet_sim.errors import UsageError
     from kubelet_sim.scenario.story.story_reader import read_stories
 
-    stories = [story for file in files for story in read_stories(read_text(file), file, allows_outside=allows_outside)]
+    stories = [story for file in files for story in read_stories(read_given(file), file, allows_outside=allows_outside)]
     if not stories:
         raise UsageError(f"there is no story in {', '.join(files)}")
     return stories

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from kubelet_sim.conformance.config import HOOKS, Isolation, Mode, SuiteConfig
-from kubelet_sim.conformance.text_file import read_text
 from kubelet_sim.errors import UsageError
+from kubelet_sim.text_files import read_text
 
 _Choice = TypeVar("_Choice", bound=Enum)
 FILES = (("kubelet-sim.toml", ("conform",)), ("pyproject.toml", ("tool", "kubelet-sim", "conform")))

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubelet_sim.conformance.config import SuiteConfig
-from kubelet_sim.conformance.text_file import read_text
 from kubelet_sim.errors import UsageError
+from kubelet_sim.text_files import read_text
 
 
 def known_failures(path: Path | None, ids: Iterable[str]) -> frozenset[str]:

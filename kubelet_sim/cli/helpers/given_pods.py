@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.helpers.given_files import read_text
+from kubelet_sim.cli.helpers.given_files import read_given
 
 if TYPE_CHECKING:
     from kubelet_sim.model.pod import Pod
@@ -20,7 +20,7 @@ def pods_of(files: Sequence[str]) -> list[Pod]:
 
     if files.count("-") > 1:
         raise click.UsageError("standard input can be read once")
-    pods = [pod for file in files for pod in read_pods(read_text(file), file)]
+    pods = [pod for file in files for pod in read_pods(read_given(file), file)]
     if files and not pods:
         raise UsageError(f"there is no pod in {', '.join(files)}")
     return pods

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.helpers.given_files import read_file
+from kubelet_sim.text_files import read_text
 
 if TYPE_CHECKING:
     from kubelet_sim.core.topology.settings import NumaNodeInfo
@@ -158,7 +158,7 @@ def chosen(choices: KubeletChoices, node: NodeConfig) -> ChosenKubelet:
 def _read(path: Path) -> KubeletConfiguration:
     from kubelet_sim.manifests.kubelet_configuration import read_kubelet_configuration
 
-    return read_kubelet_configuration(read_file(path), str(path))
+    return read_kubelet_configuration(read_text(path), str(path))
 
 
 def _numa(choices: KubeletChoices) -> tuple[NumaNodeInfo, ...]:
@@ -169,7 +169,7 @@ def _numa(choices: KubeletChoices) -> tuple[NumaNodeInfo, ...]:
     nodes = range(choices.numa)
     if choices.numa_distances is None:
         return tuple(NumaNodeInfo(n, tuple(LOCAL if n == m else REMOTE for m in nodes)) for n in nodes)
-    rows = read_numa_distances(read_file(choices.numa_distances), str(choices.numa_distances))
+    rows = read_numa_distances(read_text(choices.numa_distances), str(choices.numa_distances))
     if len(rows) != choices.numa:
         problem = f"{choices.numa_distances}: distances of {len(rows)} NUMA nodes"
         raise UsageError(f"{problem}, but the machine has {choices.numa}: use --numa {len(rows)}")

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_sim.cli.helpers.given_files import read_text
 from kubelet_sim.cli.main import cli
-from kubelet_sim.errors import UsageError
 
 READERS = (
     ["apply", "-f", "-"],
@@ -47,13 +45,3 @@ def test_a_standard_input_that_is_for_writing(
         cli(words, prog_name="kubelet-sim")
     assert end.value.code == 2
     assert capsys.readouterr().err == "error: cannot read standard input: Bad file descriptor\n"
-
-
-def test_text_is_without_its_mark(tmp_path: Path) -> None:
-    """Windows puts one before UTF-8; what is no UTF-8 is told with its place."""
-    file = tmp_path / "f"
-    file.write_bytes(b"\xef\xbb\xbfx")
-    assert read_text(str(file)) == "x"
-    file.write_bytes(b"ab\xff")
-    with pytest.raises(UsageError, match="it is no UTF-8 text: byte 2 is 0xff"):
-        read_text(str(file))

@@ -1,0 +1,25 @@
+"""Reads the text files that a user gives: one that cannot be read, or is no text, is a `UsageError` in our words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubelet_sim.errors import UsageError
+from kubelet_sim.foreign import NO_UTF8
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, without a byte order mark. Raises `UsageError`."""
+    try:
+        return decoded(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The text in the bytes of what has that name, without a byte order mark. Raises `UsageError`."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = f"byte {error.start} is {error.object[error.start]:#04x}"
+        raise UsageError(f"cannot read {name}: {NO_UTF8}: {at}") from error
