@@ -8,12 +8,14 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.foreign import NO_UTF8
 
 
-def read_text(path: Path) -> str:
-    """The text of a file, without a byte order mark. Raises `UsageError`."""
+def read_text(path: Path, name: str = "") -> str:
+    """The text of a file, without a byte order mark; errors call it by the name, if there is one. Raises `UsageError`."""
+    name = name or str(path)
     try:
-        return decoded(path.read_bytes(), str(path))
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # a name with a null in it is no path
+        raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+    return decoded(data, name)
 
 
 def decoded(data: bytes, name: str) -> str:

@@ -80,7 +80,7 @@ def verify(file: str, output: str) -> None:
     \b
     Example: kubelet-sim checkpoint verify /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+    from kubelet_sim import exit_codes
     from kubelet_sim.present.checkpoint_document import verify_document
     from kubelet_sim.present.checkpoint_text import verify_text
     from kubelet_sim.present.documents import machine_text
@@ -89,7 +89,7 @@ def verify(file: str, output: str) -> None:
     document = verify_document(name, _diagnosed(data))
     click.echo(machine_text(document, output) if output in {"json", "yaml"} else verify_text(document))
     if not document["fits"]:
-        click.get_current_context().exit(EXIT_FINDINGS)
+        click.get_current_context().exit(exit_codes.FINDINGS)
 
 
 def _read(file: str) -> tuple[str, bytes]:

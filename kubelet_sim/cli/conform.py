@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.helpers.group import EXIT_COULD_NOT_RUN, EXIT_FINDINGS
+from kubelet_sim import exit_codes
 from kubelet_sim.cli.helpers.options import common
 from kubelet_sim.cli.helpers.report_audiences import Audience, report_options, wanted_reports
 from kubelet_sim.model.durations import parse_duration
@@ -149,11 +148,13 @@ def conform(
         return
     reports = _run(config, wanted, verbose=verbose)
     if any(each.was_interrupted for each in reports):
-        ctx.exit(EXIT_INTERRUPTED)
+        ctx.exit(exit_codes.INTERRUPTED)
     if not all(each.could_run for each in reports):
-        ctx.exit(EXIT_COULD_NOT_RUN if not any(each.bad for each in reports if each.could_run) else EXIT_FINDINGS)
+        ctx.exit(
+            exit_codes.COULD_NOT_RUN if not any(each.bad for each in reports if each.could_run) else exit_codes.FINDINGS
+        )
     if any(each.bad for each in reports):
-        ctx.exit(EXIT_FINDINGS)
+        ctx.exit(exit_codes.FINDINGS)
 
 
 def _run(config: SuiteConfig, wanted: Sequence[Target], *, verbose: bool) -> Sequence[Report]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kubelet_sim.cli.entry import EXIT_INTERRUPTED
+from kubelet_sim import exit_codes
 from kubelet_sim.cli.helpers.options import debug, transcript_option
 
 
@@ -27,4 +27,4 @@ def demo(ctx: click.Context, transcript: Path | None) -> None:
     from kubelet_sim.cli.helpers.demo_story import tell_story
 
     if not asyncio.run(tell_story(click.echo, transcript)):
-        ctx.exit(EXIT_INTERRUPTED)
+        ctx.exit(exit_codes.INTERRUPTED)

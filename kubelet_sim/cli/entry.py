@@ -11,7 +11,8 @@ import sys
 import time
 from types import FrameType
 
-EXIT_INTERRUPTED = 130
+from kubelet_sim import exit_codes
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, whoever wants the process to end, the end of the terminal."""
 _SAME_S = 1.0
@@ -34,12 +35,12 @@ def main() -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else interrupt)
         run()
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(exit_codes.INTERRUPTED)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     """Nothing was begun yet: there is nothing to clean up, and half of an import is nothing to go on with."""
-    os._exit(EXIT_INTERRUPTED)
+    os._exit(exit_codes.INTERRUPTED)
 
 
 class _Interrupt:

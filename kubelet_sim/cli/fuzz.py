@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.entry import EXIT_INTERRUPTED
-from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+from kubelet_sim import exit_codes
 from kubelet_sim.cli.helpers.options import debug, to_seconds
 from kubelet_sim.foreign import escape_terminal
 
@@ -109,7 +108,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     _tell(searched)
     if searched.found is None:
         if searched.was_interrupted:
-            ctx.exit(EXIT_INTERRUPTED)
+            ctx.exit(exit_codes.INTERRUPTED)
         return
     from kubelet_sim.fuzz.story_file import story_text
     from kubelet_sim.scenario.record.recorder import write_atomically
@@ -120,7 +119,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
             f"{path}: the story, {len(searched.found.steps)} steps; play it: kubelet-sim scenario check {path}"
         )
     )
-    ctx.exit(EXIT_FINDINGS)
+    ctx.exit(exit_codes.FINDINGS)
 
 
 def _check(path: Path, time_s: float) -> None:

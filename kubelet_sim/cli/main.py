@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from kubelet_sim import __version__
+from kubelet_sim import __version__, exit_codes
 from kubelet_sim.cli.advance import advance
 from kubelet_sim.cli.apply import apply
 from kubelet_sim.cli.bundle import bundle
@@ -27,7 +27,7 @@ from kubelet_sim.cli.explain import explain
 from kubelet_sim.cli.fault import fault
 from kubelet_sim.cli.fuzz import fuzz
 from kubelet_sim.cli.get import get
-from kubelet_sim.cli.helpers.group import EXIT_COULD_NOT_RUN, Commands, complain
+from kubelet_sim.cli.helpers.group import Commands, complain
 from kubelet_sim.cli.helpers.options import debug
 from kubelet_sim.cli.plugin import plugin
 from kubelet_sim.cli.podresources import podresources
@@ -109,7 +109,7 @@ def main() -> None:
     """Run the command line, and end the process with its exit code."""
     if sys.stdout is None:  # closed by the caller: the next file that is opened would be taken for it
         complain("cannot write the output: standard output is closed")
-        sys.exit(EXIT_COULD_NOT_RUN)
+        sys.exit(exit_codes.COULD_NOT_RUN)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no reason to fail

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+from kubelet_sim import exit_codes
 from kubelet_sim.cli.helpers.options import common, output_option, root_path
 from kubelet_sim.foreign import cut, escape_terminal
 
@@ -73,7 +73,7 @@ def replay(  # noqa: PLR0913 - options
         came = replaying.replay(lines)
     click.echo(_as_json(came) if output == "json" else _as_text(came, file))
     if came.differences:
-        ctx.exit(EXIT_FINDINGS)
+        ctx.exit(exit_codes.FINDINGS)
 
 
 def _serve(file: Path, directory: Path, resource: str | None, *, at_once: bool) -> None:

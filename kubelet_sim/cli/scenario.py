@@ -87,7 +87,7 @@ def check(  # noqa: PLR0913 - one for each option
     \b
     Example: kubelet-sim scenario check stories.yaml -j 4
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+    from kubelet_sim import exit_codes
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.play.parallel_play import check as play_all
     from kubelet_sim.scenario.record.recorder import check_writable, write_atomically
@@ -116,7 +116,7 @@ def check(  # noqa: PLR0913 - one for each option
         click.echo(f"{counts['skipped']} skipped: not playable")
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
     if counts["failed"]:
-        ctx.exit(EXIT_FINDINGS)
+        ctx.exit(exit_codes.FINDINGS)
 
 
 def _make_folder(path: Path) -> None:
@@ -201,9 +201,9 @@ def record(
         for line in recorder.difference(before, text, file):
             click.echo(escape_terminal(line))
         if text != before:
-            from kubelet_sim.cli.helpers.group import EXIT_FINDINGS
+            from kubelet_sim import exit_codes
 
-            ctx.exit(EXIT_FINDINGS)
+            ctx.exit(exit_codes.FINDINGS)
         return
     if str(target) == "-":
         click.echo(text, nl=False)

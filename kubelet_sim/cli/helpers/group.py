@@ -12,11 +12,10 @@ from typing import Any, TextIO
 
 import click
 
-from kubelet_sim.cli.entry import EXIT_INTERRUPTED
+from kubelet_sim import exit_codes
 from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.foreign import escape_terminal
 
-EXIT_FINDINGS, EXIT_MISUSE, EXIT_COULD_NOT_RUN, EXIT_UNREAD = 1, 2, 3, 141
 _WRITING_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DEBUG = "kubelet_sim.debug"
 """The key of the context's `meta` under which it says whether tracebacks are wanted."""
@@ -47,13 +46,13 @@ class Commands(click.Group):
                 click.echo(error.format_message(), err=True)
             else:
                 complain(_one_line(error))
-            code = EXIT_MISUSE
+            code = exit_codes.MISUSE
         except click.Abort:
-            code = EXIT_INTERRUPTED
+            code = exit_codes.INTERRUPTED
         except OSError as error:
             give_up_output()
             complain(f"cannot write the output: {error.strerror or error}")
-            code = EXIT_COULD_NOT_RUN
+            code = exit_codes.COULD_NOT_RUN
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -64,7 +63,7 @@ class Commands(click.Group):
             raise
         except BrokenPipeError:  # click's code would be that of findings
             give_up_output()
-            ctx.exit(EXIT_UNREAD)
+            ctx.exit(exit_codes.UNREAD)
         except Exception as error:
             if _is_of_output(error):
                 raise
@@ -95,10 +94,10 @@ def exit_code(error: Exception) -> int:
     """The exit code for an error that a command raised."""
     match error:
         case NegativeResult():
-            return EXIT_FINDINGS
+            return exit_codes.FINDINGS
         case UsageError():
-            return EXIT_MISUSE
-    return EXIT_COULD_NOT_RUN
+            return exit_codes.MISUSE
+    return exit_codes.COULD_NOT_RUN
 
 
 def complain(text: str) -> None:

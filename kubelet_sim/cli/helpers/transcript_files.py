@@ -21,7 +21,7 @@ _LOOK_EVERY_S = 0.2
 def opened_transcript(path: Path) -> Iterator[IO[str]]:
     """Opens a file, or standard input for `-`; what is wrong with its text is told with its name. Raises `UsageError`."""
     try:
-        with click.open_file(str(path), encoding="utf-8") as lines:
+        with click.open_file(str(path), encoding="utf-8-sig") as lines:
             yield lines
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no transcript: {NO_UTF8}") from error

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from attrs import evolve
 
-from kubelet_sim.errors import RpcFailed, TransportError
+from kubelet_sim.errors import RpcFailed, TransportError, UsageError
 from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import SOCKET_NAME, AllocateAnswer, PluginOptions, PreferredAllocationRequest
 from kubelet_sim.scenario.plugins.script import Devices, Script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
+from kubelet_sim.text_files import read_text
 from kubelet_sim.wire.registration_client import register
 
 PERIOD_S = 0.5
@@ -168,8 +169,8 @@ class StandIn:
             return self._devices
         try:
             # A pipe would keep us waiting.
-            text = self._unhealthy_file.read_text(encoding="utf-8") if self._unhealthy_file.is_file() else ""
-        except (OSError, ValueError):
+            text = read_text(self._unhealthy_file) if self._unhealthy_file.is_file() else ""
+        except (OSError, UsageError):
             text = ""
         ill = set(text.split())
         return tuple(_with_health(device, is_ill=device.id in ill) for device in self._devices)

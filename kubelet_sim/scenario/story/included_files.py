@@ -13,9 +13,9 @@ from typing import Any
 from attrs import frozen
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.foreign import NO_UTF8
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.scenario.story.places import Place, Places
+from kubelet_sim.text_files import read_text
 
 
 @frozen
@@ -41,12 +41,7 @@ class Folder:
         path = _real(self.of_file / name)
         if not self.allows_outside and not path.is_relative_to(_real(self.of_story)):
             raise UsageError(f"{name} lies outside of the story's folder; it is read with --allow-outside only")
-        try:
-            return path, path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise UsageError(f"cannot read {name}: {NO_UTF8}") from error
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+        return path, read_text(path, name)
 
     def fragment(self, name: str) -> tuple[Folder, Mapping[str, Any], Place]:
         """A fragment of a story, the folder for what it includes itself, and its place. Raises `UsageError`."""
