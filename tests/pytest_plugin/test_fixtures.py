@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.pytest_plugin.inner_pytest import BY_MODULE, ROOT, run_inner_pytest
+
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).parents[2]
 
 USES = """
 import pytest
@@ -103,20 +103,17 @@ class TestAnotherRelease:
 
 
 def test_the_fixtures_work(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's tests pass with nothing but the fixtures, and no thread or socket is left to warn about."""
+    """A user's tests pass with nothing but the fixtures, in a process that has nothing else, and nothing is left to warn about."""
     pytester.makepyfile(USES)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")  # installed or not, once
-    result = pytester.runpytest_subprocess(*by_module, "-W", "error", "-q")
+    result = pytester.runpytest_subprocess(*BY_MODULE, "-W", "error", "-q")
     result.assert_outcomes(passed=8)
 
 
 def test_a_choice_that_there_is_not_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure says which choices there are, and shows no traceback of ours."""
     pytester.makepyfile("def test_it(make_kubelet):\n    make_kubelet(numa_nodes=2)\n")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")
-    result = pytester.runpytest_subprocess(*by_module, "-q")
+    result = run_inner_pytest(pytester, monkeypatch, "-q")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*numa_nodes: no choice for a node; there are: root, *numa*"])
 
@@ -172,12 +169,6 @@ def test_a_process(kubelet, plugin_process):
 """
 
 
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *options: str) -> pytest.RunResult:
-    """A pytest of its own with the plugin, installed or not."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return pytester.runpytest_subprocess("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin", *options)
-
-
 @pytest.mark.parametrize(
     "options, ini, default, named, passed",
     [
@@ -202,14 +193,14 @@ def test_which_kubelet(
     """
     pytester.makeini(f"[pytest]\n{ini}\n")
     pytester.makepyfile(f"DEFAULT, NAMED = {default!r}, {named!r}\n{VERSIONS}")
-    result = run(pytester, monkeypatch, "-W", "error", "-q", "--strict-markers", *options)
+    result = run_inner_pytest(pytester, monkeypatch, "-W", "error", "-q", "--strict-markers", *options)
     result.assert_outcomes(passed=passed)
 
 
 def test_two_versions_on_the_command_line(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that use a kubelet run on each; the others run once."""
     pytester.makepyfile("def test_a(kubelet):\n    pass\n\ndef test_b():\n    pass\n")
-    result = run(pytester, monkeypatch, "-v", "--kubelet-version", "1.25", "--kubelet-version", "1.36")
+    result = run_inner_pytest(pytester, monkeypatch, "-v", "--kubelet-version", "1.25", "--kubelet-version", "1.36")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*test_a?1.25? PASSED*", "*test_a?1.36? PASSED*", "*test_b PASSED*"])
 
@@ -233,7 +224,7 @@ def test_a_failure_shows_what_happened(pytester: pytest.Pytester, monkeypatch: p
             plugin_process(*SAYS, isolated=False).wait()
         """
     )
-    result = run(pytester, monkeypatch)
+    result = run_inner_pytest(pytester, monkeypatch)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -280,7 +271,7 @@ def test_a_plugin_is_told_the_directory_in_its_environment(
             assert plugin_process("/no/such/program", isolated=False).wait() == 127
         """
     )
-    run(pytester, monkeypatch).assert_outcomes(passed=2)
+    run_inner_pytest(pytester, monkeypatch).assert_outcomes(passed=2)
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:
@@ -310,9 +301,7 @@ def test_a_failing_test_shows_and_keeps_its_transcript(
 ) -> None:
     """The last records are a section of the report; the file stays for a test that failed, and for no other."""
     pytester.makepyfile(FAILS)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")
-    done = pytester.runpytest_subprocess(*by_module, "--kubelet-sim-transcripts=kept")
+    done = run_inner_pytest(pytester, monkeypatch, "--kubelet-sim-transcripts=kept")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(
         ["*transcript of kubelet-sim node 1*", "*fact*example.com/dev: client 1 sent a list of 1*"]
@@ -339,7 +328,7 @@ def test_a_wait_in_vain_says_what_there_was_instead(pytester: pytest.Pytester, m
             kubelet.wait_for(lambda node: False, 0.01)
         """.replace("CODE =", "import sys\n\n        CODE =", 1)
     )
-    result = run(pytester, monkeypatch)
+    result = run_inner_pytest(pytester, monkeypatch)
     result.assert_outcomes(failed=1)
     devices = "example.com/dev has 1 healthy and 1 unhealthy devices, endpoint live"
     process = "the process * ended with exit code 3, and said no such ?x1b option"
@@ -362,6 +351,6 @@ def test_a_wait_for_a_command_that_cannot_be_run_is_given_up(
             kubelet.wait_for(lambda node: node.resources, 3600)
         """
     )
-    result = run(pytester, monkeypatch)
+    result = run_inner_pytest(pytester, monkeypatch)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*what was waited for cannot come: the process /nope/x ended with exit code 127, *"])

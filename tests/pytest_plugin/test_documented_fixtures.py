@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.pytest_plugin.inner_pytest import ROOT, run_inner_pytest
+
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "test-a-plugin-with-pytest.md"
 PAGES = (PAGE, ROOT / "docs" / "how-to" / "restart-reboot-crash.md")
 EXAMPLES = [
@@ -25,11 +25,9 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_example_passes(number: int, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test of the example passes in a pytest of its own, without a warning."""
+    """Every test of the example passes without a warning."""
     pytester.makepyfile(EXAMPLES[number])
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    by_module = ("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin")  # installed or not, once
-    result = pytester.runpytest_subprocess(*by_module, "-W", "error", "-q")
+    result = run_inner_pytest(pytester, monkeypatch, "-W", "error", "-q")
     outcomes = result.parseoutcomes()
     assert set(outcomes) == {"passed"}
     assert outcomes["passed"] >= max(1, EXAMPLES[number].count("\ndef test_"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.pytest_plugin.inner_pytest import run_inner_pytest
+
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).parents[3]
 COMMAND = '(sys.executable, "-m", "plugins_examples.env_gpu", "--socket-dir", "{dir}")'
 IMPORTS = "import sys\n\nfrom kubelet_sim.conformance.pytest import conformance_suite\n\n"
 THREE = 'select=("reg-happens", "name-valid", "law-unique-ids")'
@@ -16,9 +15,8 @@ THREE = 'select=("reg-happens", "name-valid", "law-unique-ids")'
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, text: str, *options: str) -> pytest.RunResult:
     """A pytest of its own with that test file."""
     pytester.makepyfile(IMPORTS + text)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
-    return pytester.runpytest_subprocess("-p", "no:kubelet_sim", "-p", "kubelet_sim.pytest_plugin", *options)
+    return run_inner_pytest(pytester, monkeypatch, *options)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
@@ -67,7 +65,10 @@ def test_a_failure_says_what_and_why(pytester: pytest.Pytester, monkeypatch: pyt
     """Finding, evidence, why and fix, and the transcript; no traceback. A check that cannot be made is skipped."""
     text = f"""
 test_plugin = conformance_suite(
-    *{COMMAND}, select=("reg-happens", "law-health-transition"), expected_resources=("example.com/none",)
+    *{COMMAND},
+    select=("reg-happens", "law-health-transition"),
+    expected_resources=("example.com/none",),
+    start_timeout_s=10.0,
 )
 """
     result = run(pytester, monkeypatch, text.replace('"law-health-transition"', '"name-valid"'))
