@@ -281,12 +281,12 @@ class CoreMachine(RuleBasedStateMachine):
             after = snapshot(self.bench.state)
             assert {**after, "registrations": 0} == {**before, "registrations": 0}
 
-    @rule(resource=st.sampled_from(RESOURCES), problem=st.sampled_from([*[""] * 5, "type", "version", "name"]))
+    @rule(resource=st.sampled_from(RESOURCES), problem=st.sampled_from([*[""] * 5, "version", "name"]))
     def a_plugin_is_found(self, resource: ResourceName, problem: str) -> None:
         """By the plugin watcher: as if it had called Register, but for the counter. Rules: DM-149, DM-150"""
         before = snapshot(self.bench.state)
         info = PluginInfo(
-            "CSIPlugin" if problem == "type" else "DevicePlugin",
+            "DevicePlugin",
             f"kubernetes.io/{resource}" if problem == "name" else resource,
             "/serves.sock",
             ("v1",) if problem == "version" else ("v1", "v1beta1"),

@@ -269,6 +269,14 @@ def test_sockets_that_are_there_at_the_start() -> None:
             "RegisterPlugin error -- no handler registered for plugin type: CSIPlugin at socket {socket}",
         ),
         (
+            {"type": "deviceplugin"},
+            "RegisterPlugin error -- no handler registered for plugin type: deviceplugin at socket {socket}",
+        ),
+        (
+            {"type": "", "name": "", "endpoint": "", "supported_versions": ()},
+            "RegisterPlugin error -- no handler registered for plugin type:  at socket {socket}",
+        ),
+        (
             {"supported_versions": ("v1", "v2")},
             (
                 "RegisterPlugin error -- plugin validation failed with err: manager version, v1beta1, is not among plugin "

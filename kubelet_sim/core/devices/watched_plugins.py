@@ -1,7 +1,7 @@
 """Plugins that the kubelet finds by itself, by a socket in `plugins_registry`, and loses by its removal.
 
-Which sockets there are, when one is asked, and what a plugin is told is the plugin watcher's business; from here on a plugin
-that came so is like any other.
+Which sockets there are, when one is asked, who handles plugins of its type, and what a plugin is told is the plugin watcher's
+business; from here on a device plugin that came so is like any other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kubelet_sim.core.go_text import quoted
 from kubelet_sim.core.state import Context
 from kubelet_sim.errors import PluginNotValid, RegistrationRefused
 from kubelet_sim.model.ids import ClientID, ResourceName
-from kubelet_sim.model.plugin import API_VERSION, DEVICE_PLUGIN_TYPE, DIRECTORY, PluginInfo, SocketPath
+from kubelet_sim.model.plugin import API_VERSION, DIRECTORY, PluginInfo, SocketPath
 from kubelet_sim.model.resource_name import is_extended_resource_name
 
 _HOW = "registration by the plugin watcher"
@@ -35,7 +35,7 @@ def registering_watched(
         directory: the device-plugin directory, as these paths have it.
 
     Raises:
-        PluginNotValid: nobody handles such a plugin; nothing was tried.
+        PluginNotValid: its versions or its name are none of ours; nothing was tried.
         RegistrationRefused: it could not be dialled, or asked for its options.
         Either has the text that the plugin is told.
 
@@ -44,7 +44,7 @@ def registering_watched(
     """
     resource, socket = ResourceName(info.name), serving_socket(info, registration_socket, directory)
     context.say("DM-148", resource, f"a plugin of type {info.type} came by the plugin watcher, serving on {socket}")
-    refusal = _refusal(info, registration_socket)
+    refusal = _refusal(info)
     if refusal is not None:
         context.warn(refusal.rule, resource, f"{_HOW} refused: {refusal.text}")
         raise refusal
@@ -60,11 +60,7 @@ def serving_socket(info: PluginInfo, registration_socket: str, directory: str = 
     return SocketPath(info.endpoint or registration_socket, directory)
 
 
-def _refusal(info: PluginInfo, registration_socket: str) -> PluginNotValid | None:
-    begin = "RegisterPlugin error --"
-    if info.type != DEVICE_PLUGIN_TYPE:
-        text = f"{begin} no handler registered for plugin type: {info.type} at socket {registration_socket}"
-        return PluginNotValid(text, rule="DM-148 DM-151")
+def _refusal(info: PluginInfo) -> PluginNotValid | None:
     if API_VERSION not in info.supported_versions:
         versions = " ".join(info.supported_versions)
         problem = f"manager version, {API_VERSION}, is not among plugin supported versions [{versions}]"
@@ -72,7 +68,7 @@ def _refusal(info: PluginInfo, registration_socket: str) -> PluginNotValid | Non
         problem = f"invalid name of device plugin socket: the ResourceName {quoted(info.name)} is invalid"
     else:
         return None
-    return PluginNotValid(f"{begin} plugin validation failed with err: {problem}", rule="DM-149")
+    return PluginNotValid(f"RegisterPlugin error -- plugin validation failed with err: {problem}", rule="DM-149")
 
 
 def watched_plugin_gone(context: Context, fact: WatchedPluginGone) -> Applied[None]:

@@ -14,6 +14,7 @@ from kubelet_sim.core.ports import Order
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.errors import CheckpointError
 from kubelet_sim.model.node import NodeObject
+from kubelet_sim.model.plugin import DEVICE_PLUGIN_TYPE
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.kubelet_process.driver import World
@@ -146,7 +147,7 @@ class Booting:
         if around.config.has_plugin_watcher:
             profile = around.config.profile
             setup = WatcherSetup(layout, profile, self._registry, around.clock, around.transcript)
-            watcher = PluginWatcher(setup, kubelet)
+            watcher = PluginWatcher(setup, {DEVICE_PLUGIN_TYPE: kubelet})
             kubelet.observed.watched_plugins = watcher.counts
             yield watcher
         if around.config.http_address is not None:

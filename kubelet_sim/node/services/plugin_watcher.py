@@ -1,6 +1,7 @@
 """The kubelet's plugin manager: registers the plugins whose sockets lie in `plugins_registry`, and tells them how it went.
 
 What comes next is decided by `registry_plan`, which sockets there are is seen by `registry_files`; here is what takes time.
+What it means to register a plugin is known to the handler of its type: for device plugins, to the kubelet process.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ PATIENCE_S = 1.5
 SUBJECT = "plugin watcher"
 
 
-class Registrar(Protocol):
-    """What the watcher needs of the kubelet process in which it lives."""
+class PluginHandler(Protocol):
+    """Registers the plugins of one type that the watcher has found."""
 
     async def register_watched(self, info: PluginInfo, registration_socket: str) -> None:
         """Raises `RegistrationRefused` with the text for the plugin; `PluginNotValid` if nothing was tried."""
@@ -57,12 +58,16 @@ class PluginWatcher:
     On a manual clock, time stands still while an operation is under way, for at most `PATIENCE_S` of real time at each of
     its calls.
 
+    Args:
+        setup: what kind of watcher it is.
+        handlers: by the types of plugins that they register.
+
     Rules: DM-146, DM-147, DM-148, DM-151, DM-152, DM-153
     """
 
-    def __init__(self, setup: WatcherSetup, kubelet: Registrar) -> None:
+    def __init__(self, setup: WatcherSetup, handlers: Mapping[str, PluginHandler]) -> None:
         self._setup = setup
-        self._kubelet = kubelet
+        self._handlers = handlers
         self._clock = setup.clock
         self._plan = RegistryPlan(setup.clock.now())
         sightings = Sightings(self._appeared, self._vanished, lambda text: self._warn(SUBJECT, text, "DM-146"))
@@ -157,7 +162,7 @@ class PluginWatcher:
                 failed = not await self._registered(path, appearance)
             case Deregister(path, info):
                 self._plan.deregistered(path)
-                await self._kubelet.deregister_watched(info, _shown(path))
+                await self._handlers[info.type].deregister_watched(info, _shown(path))
         delay_s = self._plan.ended(step.path, self._clock.now(), failed=failed)
         if delay_s is not None and (at_s := self._plan.retried_at_s(step.path)) is not None:
             wait_s = at_s - self._clock.now()
@@ -201,7 +206,7 @@ class PluginWatcher:
         self._hold_time()
         retries, shown = self._setup.profile.watcher_retries, _shown(path)
         try:
-            await self._kubelet.register_watched(info, shown)
+            await self._handler(info, shown).register_watched(info, shown)
         except PluginNotValid as refusal:
             await self._told(connection, info, shown, refusal.text)
             return False
@@ -219,10 +224,19 @@ class PluginWatcher:
             self._warn(
                 info.name, f"the plugin on socket {shown} cannot be told, so it is deregistered", "DM-151 DM-179"
             )
-            await self._kubelet.deregister_watched(info, shown)
+            await self._handlers[info.type].deregister_watched(info, shown)
         else:
             self._plan.registered(path, appearance, info)
         return False
+
+    def _handler(self, info: PluginInfo, shown: str) -> PluginHandler:
+        """Returns who registers plugins of that type. Raises `PluginNotValid` if nobody does. Rules: DM-148, DM-151"""
+        handler = self._handlers.get(info.type)
+        if handler is None:
+            text = f"RegisterPlugin error -- no handler registered for plugin type: {info.type} at socket {shown}"
+            self._warn(info.name or SUBJECT, f"registration by the plugin watcher refused: {text}", "DM-148 DM-151")
+            raise PluginNotValid(text, rule="DM-148 DM-151")
+        return handler
 
     async def _told(self, connection: RegistryConnection, info: PluginInfo, shown: str, error: str) -> bool:
         """Whether the plugin took the notice of success, or of what went wrong. Rules: DM-151"""
