@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from kubelet_sim.profiles import RELEASES  # noqa: E402 - found by the line above, installed or not
 from kubelet_sim.profiles.gates import GATES, gates_of  # noqa: E402
-from kubelet_sim.profiles.words import SWITCHES, moved, value_text  # noqa: E402
+from kubelet_sim.profiles.switch_texts import SWITCHES, moved, value_text  # noqa: E402
 from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "versions.md"

@@ -12,7 +12,7 @@ from kubelet_sim.cli.helpers.options import debug, to_seconds
 from kubelet_sim.model.durations import duration_text
 
 if TYPE_CHECKING:
-    from kubelet_sim.wire.calls_by_hand import Method
+    from kubelet_sim.wire.calls_by_hand import CallableMethod
 
 _OF = {
     "ids": ("Allocate", "PreStartContainer"),
@@ -101,7 +101,7 @@ def call(
         click.echo(f"note: the {duration_text(called.patience_s)} of a call are over: see --timeout", err=True)
 
 
-def request_of(method: Method, text: str | None, given: dict[str, Any]) -> dict[str, Any]:
+def request_of(method: CallableMethod, text: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """The request that options and `--json` say. Raises `click.UsageError`, `UsageError`."""
     said = {name: value for name, value in given.items() if value is not None}
     for name in said:
@@ -155,15 +155,17 @@ def _read(text: str) -> dict[str, Any]:
     return value
 
 
-async def _call(socket: Path, method: Method, request: bytes, timeout_s: float | None, *, watches: bool) -> bool:
+async def _call(
+    socket: Path, method: CallableMethod, request: bytes, timeout_s: float | None, *, watches: bool
+) -> bool:
     """Show what comes. Whether it was watched until its time was over, which is an end as good as another."""
     import contextlib
 
     from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.errors import RpcFailed
-    from kubelet_sim.wire.calls_by_hand import Calls
+    from kubelet_sim.wire.calls_by_hand import HandCalls
 
-    async with Calls(socket, timeout_s) as calls, contextlib.aclosing(calls.call(method, request)) as answers:
+    async with HandCalls(socket, timeout_s) as calls, contextlib.aclosing(calls.call(method, request)) as answers:
         has_come = False
         try:
             async for answer in answers:
@@ -183,9 +185,9 @@ async def _call(socket: Path, method: Method, request: bytes, timeout_s: float |
 async def _probe(socket: Path, timeout_s: float | None) -> None:
     from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.errors import RpcFailed
-    from kubelet_sim.wire.calls_by_hand import Calls, methods_of
+    from kubelet_sim.wire.calls_by_hand import HandCalls, methods_of
 
-    async with Calls(socket, timeout_s) as calls:
+    async with HandCalls(socket, timeout_s) as calls:
         try:
             found = await calls.services()
         except RpcFailed as failure:

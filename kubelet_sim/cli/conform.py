@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubelet_sim.conformance import Report, SuiteConfig
-    from kubelet_sim.conformance.reports import Target
+    from kubelet_sim.conformance.reports import ReportTarget
 
 _HOOK_HELP = {
     "break": "A shell command that breaks the device {id} of {resource}.",
@@ -157,7 +157,7 @@ def conform(
         ctx.exit(exit_codes.FINDINGS)
 
 
-def _run(config: SuiteConfig, wanted: Sequence[Target], *, verbose: bool) -> Sequence[Report]:
+def _run(config: SuiteConfig, wanted: Sequence[ReportTarget], *, verbose: bool) -> Sequence[Report]:
     """The reports, told; fewer than were wanted, or not whole, if a signal came."""
     from kubelet_sim.conformance.reports import write
     from kubelet_sim.conformance.reports.terminal import progress_line

@@ -14,7 +14,7 @@ from kubelet_sim.foreign import escape_terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kubelet_sim.fuzz import Found, FuzzConfig, Searched
+    from kubelet_sim.fuzz import FoundFailure, FuzzConfig, SearchResult
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -142,7 +142,7 @@ def _prepared(  # noqa: PLR0913, PLR0917 - the options
     resources: tuple[str, ...],
     env: tuple[str, ...],
     isolate: str,
-) -> tuple[FuzzConfig, Callable[..., Searched]]:
+) -> tuple[FuzzConfig, Callable[..., SearchResult]]:
     """The configuration, and what searches. Raises `UsageError` without Hypothesis."""
     from kubelet_sim.errors import UsageError
 
@@ -181,7 +181,7 @@ def _say_nothing(_: str) -> None:
     return
 
 
-def _tell(searched: Searched) -> None:
+def _tell(searched: SearchResult) -> None:
     runs = f"{searched.runs} run{'' if searched.runs == 1 else 's'}"
     done = f"{runs}, {searched.actions} things that happened, {searched.seconds:.0f} s"
     for failure in searched.fleeting:
@@ -201,7 +201,7 @@ def _tell(searched: Searched) -> None:
     click.echo(f"found after {found.found_after_s:.0f} s, {_shrunk(searched, found)}: {done}")
 
 
-def _doubts(searched: Searched) -> Iterator[str]:
+def _doubts(searched: SearchResult) -> Iterator[str]:
     """Why that nothing was found says little."""
     from kubelet_sim.fuzz.search import SIMPLE_RUNS
 
@@ -214,7 +214,7 @@ def _doubts(searched: Searched) -> Iterator[str]:
         )
 
 
-def _shrunk(searched: Searched, found: Found) -> str:
+def _shrunk(searched: SearchResult, found: FoundFailure) -> str:
     if not found.is_certain:
         return "interrupted before it was played again"
     if found.is_shortest:

@@ -12,7 +12,7 @@ from kubelet_sim.cli.helpers.options import debug, output_option
 if TYPE_CHECKING:
     from kubelet_sim.profiles import Profile
     from kubelet_sim.profiles.gates import GateMoved
-    from kubelet_sim.profiles.words import Moved
+    from kubelet_sim.profiles.switch_texts import SwitchMoved
 
 
 @click.group(invoke_without_command=True)
@@ -76,21 +76,21 @@ def diff(before: str, after: str, output: str) -> None:
         click.echo(f"{gate.text} [{' '.join(gate.gate.rules)}]")
 
 
-def _moved(before: Profile, after: Profile) -> tuple[Moved, ...]:
-    from kubelet_sim.profiles.words import moved
+def _moved(before: Profile, after: Profile) -> tuple[SwitchMoved, ...]:
+    from kubelet_sim.profiles.switch_texts import moved
 
     return moved(before, after)
 
 
-def _short(moved: Moved) -> str:
-    from kubelet_sim.profiles.words import value_text
+def _short(moved: SwitchMoved) -> str:
+    from kubelet_sim.profiles.switch_texts import value_text
 
     return f"{moved.switch.name}: {value_text(moved.after)}"
 
 
 def _document(profile: Profile) -> Mapping[str, Any]:
     from kubelet_sim.profiles.gates import gates_of
-    from kubelet_sim.profiles.words import SWITCHES
+    from kubelet_sim.profiles.switch_texts import SWITCHES
 
     return {
         "version": profile.version,
@@ -104,7 +104,7 @@ def _document(profile: Profile) -> Mapping[str, Any]:
     }
 
 
-def _moved_document(moved: Moved) -> Mapping[str, Any]:
+def _moved_document(moved: SwitchMoved) -> Mapping[str, Any]:
     return {
         "switch": moved.switch.name,
         "before": _plain(moved.before),

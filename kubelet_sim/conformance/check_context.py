@@ -39,8 +39,8 @@ from kubelet_sim.conformance.check import Check, Level, Stage
 from kubelet_sim.conformance.config import Mode, SuiteConfig
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.conformance.held_registrations import HeldRegistrations
-from kubelet_sim.conformance.plugin_log import Listed, PluginLog, Registered
-from kubelet_sim.conformance.start_probe import Probe
+from kubelet_sim.conformance.plugin_log import PluginLog, ReceivedList, RegisterCall
+from kubelet_sim.conformance.start_probe import ProbeResult
 from kubelet_sim.conformance.testbed import IdleWindow, Plugin, Recovery, Testbed
 from kubelet_sim.conformance.user_commands import filled_in, run_user_command
 from kubelet_sim.conformance.verdict import Finding
@@ -131,7 +131,7 @@ class CheckContext:
         return self._testbed.root.device_plugins
 
     @property
-    def probes(self) -> tuple[Probe, ...]:
+    def probes(self) -> tuple[ProbeResult, ...]:
         """What the plugin was like when it first called Register, by resource; on the shared stage only."""
         return tuple(self._testbed.start_probe.probes.values())
 
@@ -266,10 +266,10 @@ class CheckContext:
         """Whether every resource is registered and listed, and nothing more comes, within that time."""
         return await self._testbed.settled(within_s)
 
-    async def registered(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> Registered:
+    async def registered(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> RegisterCall:
         """The first Register call (of the resource) since the check began. Raises `NotSeen`."""
 
-        def look() -> Registered | None:
+        def look() -> RegisterCall | None:
             calls = self.seen.registrations
             return next(
                 (each for each in calls if each.at_s >= self.began_s and resource in (None, each.resource)), None
@@ -277,7 +277,7 @@ class CheckContext:
 
         return await self.until(look, within_s, f"a Register call{f' for {resource}' if resource else ''}")
 
-    async def list_of(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> Listed:
+    async def list_of(self, resource: str | None = None, within_s: float = REGISTERED_WITHIN_S) -> ReceivedList:
         """The last list on the resource's open stream, waited for if need be; of the first resource if none is named.
 
         Raises `NotSeen`.

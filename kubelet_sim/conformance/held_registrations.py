@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from kubelet_sim.conformance.plugin_log import PluginLog, Registered
+from kubelet_sim.conformance.plugin_log import PluginLog, RegisterCall
 from kubelet_sim.errors import RegistrationRefused
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.node.hooks import Hook, Hooks
@@ -24,7 +24,7 @@ class HeldRegistrations(Hook):
     def __init__(self, seen: PluginLog, refusal: str = "") -> None:
         self._seen = seen
         self._refusal = refusal
-        self.calls: list[Registered] = []
+        self.calls: list[RegisterCall] = []
         """So far, oldest first."""
         self.released = asyncio.Event()
         """Set it to let the calls that wait go on."""

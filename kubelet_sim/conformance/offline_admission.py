@@ -41,7 +41,7 @@ def verdict(
         devices: the list.
     """
     alignment = Alignment(TopologySettings(policy), tuple(NumaNodeInfo(node) for node in numa_nodes))
-    manager = DeviceManager(profile, _Deaf(), alignment=alignment)
+    manager = DeviceManager(profile, _SilentJournal(), alignment=alignment)
     manager.apply(SourcesReadyChanged(True))
     _finished(manager.begin(RegisterAsked(Registration(API_VERSION, "p.sock", resource, PluginOptions()))))
     (client,) = manager.state.streams
@@ -50,7 +50,7 @@ def verdict(
     return _finished(manager.begin(AdmissionAsked(pod_of("one-device", {resource: 1}))))
 
 
-class _Deaf:
+class _SilentJournal:
     """A journal that nobody reads."""
 
     def append(self, decision: Decision) -> None:

@@ -26,7 +26,7 @@ from kubelet_sim.wire.messages import encode_devices
 
 
 @frozen
-class Registered:
+class RegisterCall:
     """A plugin asked to be registered; whether it was is another matter: see `PluginLog.streams`."""
 
     at_s: float
@@ -47,7 +47,7 @@ class Registered:
 
 
 @frozen
-class Opened:
+class OpenedStream:
     """The kubelet opened a stream: the registration had come to its end."""
 
     at_s: float
@@ -58,12 +58,12 @@ class Opened:
 
 
 @frozen
-class Listed:
+class ReceivedList:
     """A list came."""
 
     at_s: float
     client: ClientID
-    """On which stream: see `Opened`."""
+    """On which stream: see `OpenedStream`."""
     resource: ResourceName
     devices: tuple[Device, ...]
     incarnation: int
@@ -75,7 +75,7 @@ class Listed:
 
 
 @frozen
-class Ended:
+class EndedStream:
     """A stream ended, and not because the kubelet did."""
 
     at_s: float
@@ -93,10 +93,10 @@ class PluginLog(Hook):
         self._node = node
         self._dialled: dict[tuple[ClientID, int], tuple[ResourceName, str]] = {}
         self.bell = bell
-        self.registrations: list[Registered] = []
-        self.streams: list[Opened] = []
-        self.lists: list[Listed] = []
-        self.ends: list[Ended] = []
+        self.registrations: list[RegisterCall] = []
+        self.streams: list[OpenedStream] = []
+        self.lists: list[ReceivedList] = []
+        self.ends: list[EndedStream] = []
         node.hooks.add(self)
         node.transcript.record_with(self._note)
 
@@ -107,19 +107,19 @@ class PluginLog(Hook):
         """What was asked to be registered so far, sorted."""
         return tuple(sorted({each.resource for each in self.registrations}))
 
-    def registrations_of(self, resource: str, since_s: float = 0.0) -> list[Registered]:
+    def registrations_of(self, resource: str, since_s: float = 0.0) -> list[RegisterCall]:
         """Those of a resource, from that moment on."""
         return [each for each in self.registrations if each.resource == resource and each.at_s >= since_s]
 
-    def lists_of(self, resource: str, since_s: float = 0.0) -> list[Listed]:
+    def lists_of(self, resource: str, since_s: float = 0.0) -> list[ReceivedList]:
         """The lists of a resource, from that moment on."""
         return [each for each in self.lists if each.resource == resource and each.at_s >= since_s]
 
-    def ends_of(self, resource: str, since_s: float = 0.0) -> list[Ended]:
+    def ends_of(self, resource: str, since_s: float = 0.0) -> list[EndedStream]:
         """The ends of a resource's streams, from that moment on."""
         return [each for each in self.ends if each.resource == resource and each.at_s >= since_s]
 
-    def stream(self, resource: str) -> Opened | None:
+    def stream(self, resource: str) -> OpenedStream | None:
         """The stream of a resource that is open now; of several the newest."""
         ended = {(each.client, each.incarnation) for each in self.ends}
         for each in reversed(self.streams):
@@ -129,7 +129,7 @@ class PluginLog(Hook):
                 return each
         return None
 
-    def current_list(self, resource: str) -> Listed | None:
+    def current_list(self, resource: str) -> ReceivedList | None:
         """The last list on the stream of a resource that is open now."""
         stream = self.stream(resource)
         if stream is None:
@@ -147,7 +147,7 @@ class PluginLog(Hook):
         """See `Hook`."""
         path = socket_path(str(self._node.root.layout.device_plugins), SocketName(registration.socket_name))
         incarnation = self._node.transcript.incarnation
-        self.registrations.append(Registered(time.monotonic(), registration, deadline_s, path, incarnation))
+        self.registrations.append(RegisterCall(time.monotonic(), registration, deadline_s, path, incarnation))
         self.bell.ring()
 
     def _note(self, record: Record, payload: object) -> None:
@@ -157,16 +157,16 @@ class PluginLog(Hook):
                 socket = serving_socket(info, found_at)
                 path = socket_path(str(self._node.root.layout.device_plugins), socket)
                 registration = Registration(API_VERSION, str(socket), ResourceName(info.name))
-                self.registrations.append(Registered(now_s, registration, None, path, incarnation, is_watched=True))
+                self.registrations.append(RegisterCall(now_s, registration, None, path, incarnation, is_watched=True))
             case Dial(client, resource, socket):
                 path = socket_path(str(self._node.root.layout.device_plugins), socket)
                 self._dialled[client, incarnation] = resource, path
             case OpenListAndWatch(client) if record.kind == "effect":
-                self.streams.append(Opened(now_s, client, *self._dialled[client, incarnation], incarnation))
+                self.streams.append(OpenedStream(now_s, client, *self._dialled[client, incarnation], incarnation))
             case DevicesListed(client, devices):
                 resource, _ = self._dialled[client, incarnation]
-                self.lists.append(Listed(now_s, client, resource, devices, incarnation))
+                self.lists.append(ReceivedList(now_s, client, resource, devices, incarnation))
             case StreamEnded(client, _, error):
                 resource, _ = self._dialled[client, incarnation]
-                self.ends.append(Ended(now_s, client, resource, error, incarnation))
+                self.ends.append(EndedStream(now_s, client, resource, error, incarnation))
         self.bell.ring()

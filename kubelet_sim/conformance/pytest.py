@@ -57,7 +57,7 @@ def conformance_suite(*command: str, **choices: Any) -> Callable[..., None]:
 
 
 @frozen
-class Told:
+class CaseOutcome:
     """What a test says of its check: texts only, so that it can be read by another process."""
 
     mark: str
@@ -73,7 +73,7 @@ class PytestSuite:
     def __init__(self, command: tuple[str, ...], choices: dict[str, Any]) -> None:
         self._command = command
         self._choices = choices
-        self._told: dict[Case, Told] | None = None
+        self._told: dict[Case, CaseOutcome] | None = None
         self._trouble = ""
 
     def cases(self, versions: Sequence[str]) -> list[Case]:
@@ -133,7 +133,7 @@ class PytestSuite:
                 replace(file, json.dumps(self._play(self._collected(request))).encode())
         found = json.loads(file.read_text(encoding="utf-8"))
         self._trouble = found["trouble"]
-        self._told = {(version, id_): Told(**told) for version, id_, told in found["told"]}
+        self._told = {(version, id_): CaseOutcome(**told) for version, id_, told in found["told"]}
 
     def _collected(self, request: pytest.FixtureRequest) -> list[Case]:
         """Those of our tests that nobody has deselected, in their order."""
@@ -174,7 +174,7 @@ def _suite_of(item: pytest.Item) -> object:
 
 
 def _told(report: Report, outcome: Outcome) -> dict[str, Any]:
-    """A `Told` as JSON; text of others is made harmless here, since it goes to a terminal and into JUnit files."""
+    """A `CaseOutcome` as JSON; text of others is made harmless here, since it goes to a terminal and into JUnit files."""
     from kubelet_sim.conformance.check import Level
     from kubelet_sim.conformance.reports.report_text import account, mark_of, record_line
     from kubelet_sim.foreign import escape_lines, escape_terminal

@@ -21,7 +21,7 @@ from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 
 @define
-class Probe:
+class ProbeResult:
     """What came of it."""
 
     resource: ResourceName
@@ -52,14 +52,14 @@ class StartProbe(Hook):
         self._calls = calls
         self._bell = bell
         self._listening = listening
-        self.probes: dict[ResourceName, Probe] = {}
+        self.probes: dict[ResourceName, ProbeResult] = {}
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
         """See `Hook`."""
         del deadline_s
         if registration.resource in self.probes:
             return
-        probe = self.probes[registration.resource] = Probe(registration.resource)
+        probe = self.probes[registration.resource] = ProbeResult(registration.resource)
         path = socket_path(self._directory, SocketName(registration.socket_name))
         probe.accepted_at_once = unix_socket.accepts(path)
         begun_s = time.monotonic()
@@ -82,7 +82,7 @@ class StartProbe(Hook):
             each for each in self._listening() if PurePath(each).name == name or PurePath(each).parent in places
         )
 
-    async def _look(self, probe: Probe, path: str) -> None:
+    async def _look(self, probe: ProbeResult, path: str) -> None:
         begun_s, connection = time.monotonic(), self._calls.connection(path)
         try:
             async with asyncio.timeout(DIAL_TIMEOUT_S):

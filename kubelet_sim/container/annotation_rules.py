@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from kubelet_sim.container.cdi.annotations import annotation_key, annotation_value
 from kubelet_sim.container.cdi.names import BadName
-from kubelet_sim.container.config import Annotation, CdiName, Giver, Lost, NotSimulated, Origin, PodFacts
+from kubelet_sim.container.config import Annotation, CdiName, Giver, LostEntry, NotSimulated, Origin, PodFacts
 from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.container.volumes import TERMINATION_LOG
 from kubelet_sim.model.response import ContainerSpec
@@ -23,7 +23,7 @@ _DEFAULT_GRACE_S = 30
 
 def container_annotations(
     share: ContainerSpec, pod_manifest: ManifestPart, container: ManifestPart, attempt: int
-) -> tuple[list[Annotation], list[Lost]]:
+) -> tuple[list[Annotation], list[LostEntry]]:
     """The plugins' annotations with the kubelet's own over them, silently; and what was overwritten.
 
     Annotations of the pod are not copied to its containers.
@@ -45,7 +45,7 @@ def container_annotations(
 
 def with_cdi_annotation(
     annotations: list[Annotation], names: Iterable[CdiName], pod: PodFacts, container: str, profile: Profile
-) -> tuple[list[Annotation], list[Lost]]:
+) -> tuple[list[Annotation], list[LostEntry]]:
     """The annotations with the kubelet's CDI annotation, if its release sends one and there are CDI devices.
 
     Where the key would be too long, or a name is malformed, there is none at all and only an error in the kubelet's log.
@@ -62,10 +62,10 @@ def with_cdi_annotation(
         value = annotation_value(devices)
     except BadName as error:
         why = f"Failed to create CDI annotations: {error}; the CRI field is sent all the same"
-        return annotations, [Lost("annotation", f"cdi.k8s.io/{CDI_PLUGIN}_…", ",".join(devices), origin, why)]
+        return annotations, [LostEntry("annotation", f"cdi.k8s.io/{CDI_PLUGIN}_…", ",".join(devices), origin, why)]
     if any(each.key == key for each in annotations):
         return annotations, [
-            Lost("annotation", key, value, origin, "a plugin's annotation has this key already [DM-133]")
+            LostEntry("annotation", key, value, origin, "a plugin's annotation has this key already [DM-133]")
         ]
     return [*annotations, Annotation(key, value, origin)], []
 
@@ -81,8 +81,8 @@ def _resources(share: ContainerSpec) -> Iterable[str]:
     return share.provenance.annotations or ("",) * len(share.annotations)
 
 
-def _overwritten(theirs: Annotation, value: str) -> Lost:
-    return Lost(
+def _overwritten(theirs: Annotation, value: str) -> LostEntry:
+    return LostEntry(
         "annotation",
         theirs.key,
         theirs.value,

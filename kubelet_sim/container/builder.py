@@ -13,10 +13,10 @@ from kubelet_sim.container.config import (
     Bind,
     CdiName,
     ContainerConfig,
-    DeviceEntry,
+    ContainerDevice,
     Env,
     Giver,
-    Lost,
+    LostEntry,
     NotSimulated,
     Origin,
     PodFacts,
@@ -107,7 +107,7 @@ class _Builder:
             envs=envs,
             mounts=mounts,
             devices=tuple(
-                DeviceEntry(each.container_path, each.host_path, each.permissions, self._plugin(resource))
+                ContainerDevice(each.container_path, each.host_path, each.permissions, self._plugin(resource))
                 for each, resource in self._with_resources("devices", self.share.devices)
             ),
             labels=_labels(facts, self.container.name),
@@ -144,12 +144,12 @@ class _Builder:
         last = volumes.termination_mounts(spec, where, self.around.attempt)
         return (*of_plugins, *of_pod, *last), left_out
 
-    def _cdi_devices(self) -> tuple[tuple[CdiName, ...], list[Lost]]:
+    def _cdi_devices(self) -> tuple[tuple[CdiName, ...], list[LostEntry]]:
         """None before 1.28, which does not know the field, or with its gate off. Rules: DM-132, DM-171"""
         named = list(self._with_resources("cdi_devices", self.share.cdi_devices))
         if self.around.profile.cdi is Cdi.NEVER:
             return (), [
-                Lost("CDI device", name, name, self._plugin(resource), self._unread) for name, resource in named
+                LostEntry("CDI device", name, name, self._plugin(resource), self._unread) for name, resource in named
             ]
         return tuple(CdiName(name, self._plugin(resource, "DM-132")) for name, resource in named), []
 
@@ -157,7 +157,7 @@ class _Builder:
     def _unread(self) -> str:
         return f"kubelet {self.around.profile.version} does not know cdi_devices, or its gate is off [DM-171]"
 
-    def _dropped(self) -> Iterator[Lost]:
+    def _dropped(self) -> Iterator[LostEntry]:
         """What the merge of the plugins' answers kept out. Rules: DM-124"""
         for each in self.share.provenance.dropped:
             same = each.resource == each.kept_resource
@@ -167,7 +167,7 @@ class _Builder:
             origin = Origin(Giver.PLUGIN, each.resource, ("DM-124",))
             if not each.kept_resource:
                 why, origin = self._unread, self._plugin(each.resource)
-            yield Lost(_PARTS[each.part], each.key, each.value, origin, why, is_conflict=each.is_conflict)
+            yield LostEntry(_PARTS[each.part], each.key, each.value, origin, why, is_conflict=each.is_conflict)
 
     def _with_resources(self, part: str, entries: tuple[T, ...]) -> Iterator[tuple[T, str]]:
         resources: tuple[str, ...] = getattr(self.share.provenance, part) or ("",) * len(entries)

@@ -52,7 +52,7 @@ class Propagation(IntEnum):
     BIDIRECTIONAL = 2
 
 
-class Made(Enum):
+class MadeByKubelet(Enum):
     """What the kubelet itself makes at a host path before the container is created."""
 
     NOTHING = ""
@@ -70,13 +70,13 @@ class Bind:
     origin: Origin
     propagation: Propagation = Propagation.PRIVATE
     recursive_read_only: bool = False
-    made: Made = Made.NOTHING
+    made: MadeByKubelet = MadeByKubelet.NOTHING
     volume_path: str = ""
     """For a sub-path: the path below the volume that the kubelet binds to `host_path`."""
 
 
 @frozen
-class DeviceEntry:
+class ContainerDevice:
     """One device node. Rules: DM-126"""
 
     container_path: str
@@ -103,7 +103,7 @@ class CdiName:
 
 
 @frozen
-class Lost:
+class LostEntry:
     """Something that did not get into the container, and why."""
 
     part: str
@@ -196,7 +196,7 @@ class ContainerConfig:
     working_dir: str = ""
     envs: tuple[Env, ...] = ()
     mounts: tuple[Bind, ...] = ()
-    devices: tuple[DeviceEntry, ...] = ()
+    devices: tuple[ContainerDevice, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[Annotation, ...] = ()
     cdi_devices: tuple[CdiName, ...] = ()
@@ -205,7 +205,7 @@ class ContainerConfig:
     tty: bool = False
     security: Security = Security()
     limits: Limits = Limits()
-    lost: tuple[Lost, ...] = field(default=(), repr=False)
+    lost: tuple[LostEntry, ...] = field(default=(), repr=False)
     not_simulated: tuple[NotSimulated, ...] = field(default=(), repr=False)
 
     def env_values(self) -> dict[str, str]:

@@ -15,7 +15,16 @@ from attrs import frozen
 from kubelet_sim.container.cdi.annotations import PREFIX
 from kubelet_sim.container.cdi.injection import AppliedEdit
 from kubelet_sim.container.cdi.names import BadName, parse_name
-from kubelet_sim.container.config import Annotation, Bind, ContainerConfig, DeviceEntry, Env, Giver, Made, Origin
+from kubelet_sim.container.config import (
+    Annotation,
+    Bind,
+    ContainerConfig,
+    ContainerDevice,
+    Env,
+    Giver,
+    MadeByKubelet,
+    Origin,
+)
 from kubelet_sim.container.host import FileKind, HostFile, HostFiles
 from kubelet_sim.container.paths import cleaned
 
@@ -136,7 +145,7 @@ def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
 
     yield from _container_path("mount", bind.container_path, bind.origin)
     yield from _over_system(bind)
-    if bind.made is not Made.NOTHING:
+    if bind.made is not MadeByKubelet.NOTHING:
         return  # the kubelet makes what it mounts
     if not bind.host_path.startswith("/"):
         yield remark(
@@ -165,7 +174,9 @@ def _over_system(bind: Bind) -> Iterator[Remark]:
     if target == "/dev" and cleaned(bind.host_path) == "/dev":
         meaning = "the container sees all device nodes of the host, and none is made for it"
     elif target == "/dev":
-        severity = Severity.WARNING if bind.made is Made.NOTHING else Severity.ERROR  # what the kubelet makes is empty
+        severity = (
+            Severity.WARNING if bind.made is MadeByKubelet.NOTHING else Severity.ERROR
+        )  # what the kubelet makes is empty
         meaning = (
             "none of the usual device nodes is made in it, nor one that was granted; without a null in it, runc and "
         )
@@ -173,7 +184,7 @@ def _over_system(bind: Bind) -> Iterator[Remark]:
     yield Remark(severity, "mount", bind.container_path, f"a mount over {target}: {meaning}", bind.origin, ("DM-125",))
 
 
-def _device(node: DeviceEntry, host: HostFiles) -> Iterator[Remark]:
+def _device(node: ContainerDevice, host: HostFiles) -> Iterator[Remark]:
     def remark(severity: Severity, text: str) -> Remark:
         return Remark(severity, "device", node.container_path, text, node.origin, ("DM-125",))
 

@@ -10,7 +10,7 @@ from kubelet_sim.container.cdi.annotations import all_names
 from kubelet_sim.container.cdi.injection import AppliedEdit
 from kubelet_sim.container.cdi.names import BadName
 from kubelet_sim.container.cdi.registry import NO_CDI, CdiUnresolved, Registry
-from kubelet_sim.container.config import ContainerConfig, Giver, Lost, NotSimulated, Origin
+from kubelet_sim.container.config import ContainerConfig, Giver, LostEntry, NotSimulated, Origin
 from kubelet_sim.container.diagnosis import Remark, Severity, diagnose
 from kubelet_sim.container.host import HostFiles
 from kubelet_sim.container.oci import DEFAULT, RuntimeOptions, derive
@@ -33,7 +33,7 @@ class Explanation:
 
     entries: tuple[ExplainedEntry, ...]
     """In the order of the CRI message, then what CDI changes."""
-    lost: tuple[Lost, ...]
+    lost: tuple[LostEntry, ...]
     not_simulated: tuple[NotSimulated, ...]
     remarks: tuple[Remark, ...]
     refused: str = ""
@@ -78,14 +78,14 @@ def _cdi_names(config: ContainerConfig) -> tuple[str, ...]:
         return sent
 
 
-def _shadowed(names: tuple[str, ...], cdi: Registry) -> Iterator[Lost]:
+def _shadowed(names: tuple[str, ...], cdi: Registry) -> Iterator[LostEntry]:
     """Definitions of these names that another file keeps out."""
     for name in names:
         if name in cdi.devices:
             winner = cdi.devices[name].file.path
             for path in cdi.shadowed.get(name, ()):
                 why = f"{winner} defines it, too, in a directory of higher precedence"
-                yield Lost("CDI device", name, path, Origin(Giver.CDI, path, ("DM-132",)), why)
+                yield LostEntry("CDI device", name, path, Origin(Giver.CDI, path, ("DM-132",)), why)
 
 
 def _unused(cdi: Registry) -> tuple[Remark, ...]:

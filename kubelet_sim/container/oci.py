@@ -54,7 +54,7 @@ DEFAULT = RuntimeOptions()
 
 
 @frozen
-class Derived:
+class DerivedSpec:
     """A `config.json`, and what CDI changed in it."""
 
     spec: dict[str, Any]
@@ -74,7 +74,7 @@ def oci(
 
 def derive(
     config: ContainerConfig, host: HostFiles, cdi: Registry = NO_CDI, options: RuntimeOptions = DEFAULT
-) -> Derived:
+) -> DerivedSpec:
     """The `config.json` that containerd's CRI plugin would write for the container.
 
     Args:
@@ -113,7 +113,7 @@ def derive(
         names = all_names((each.name for each in config.cdi_devices), {a.key: a.value for a in config.annotations})
     except BadName as error:
         raise ContainerRefused(f"failed to parse CDI device annotations: {error}") from error
-    return Derived(spec, inject(spec, cdi.find(names), host), names)
+    return DerivedSpec(spec, inject(spec, cdi.find(names), host), names)
 
 
 def merged_env(base: list[str], variables: list[str]) -> list[str]:

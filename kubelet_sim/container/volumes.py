@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-from kubelet_sim.container.config import Bind, Giver, Made, NotSimulated, Origin, PodFacts, Propagation
+from kubelet_sim.container.config import Bind, Giver, MadeByKubelet, NotSimulated, Origin, PodFacts, Propagation
 from kubelet_sim.container.expansion import expand
 from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.errors import UsageError
@@ -107,7 +107,7 @@ def pod_mounts(
     )
     if ETC_HOSTS not in paths:
         origin = Origin(Giver.KUBELET, "hosts file", ("DM-127", "DM-130"))
-        mounts.append(Bind(ETC_HOSTS, where.etc_hosts, read_only=False, origin=origin, made=Made.FILE))
+        mounts.append(Bind(ETC_HOSTS, where.etc_hosts, read_only=False, origin=origin, made=MadeByKubelet.FILE))
     return mounts, left_out
 
 
@@ -117,14 +117,14 @@ def termination_mounts(container: ManifestPart, where: PodDirectory, attempt: in
     if path:
         host_path = where.termination_log(container.text("name"), attempt)
         origin = Origin(Giver.KUBELET, "termination message", ("DM-127",))
-        yield Bind(_absolute(path), host_path, read_only=False, origin=origin, made=Made.FILE)
+        yield Bind(_absolute(path), host_path, read_only=False, origin=origin, made=MadeByKubelet.FILE)
 
 
 @frozen
 class _Volume:
     path: str
     read_only: bool
-    made: Made
+    made: MadeByKubelet
     kind: str
 
     @property
@@ -138,12 +138,12 @@ def _volume(volume: ManifestPart, where: PodDirectory) -> _Volume | None:
     name = volume.text("name")
     for kind in _DIRECTORIES:
         if kind in volume or volume.value.get(kind, False) is None:  # `emptyDir:` alone is null, and still a kind
-            return _Volume(where.volume(kind, name), kind != "emptyDir", Made.DIRECTORY, kind)
+            return _Volume(where.volume(kind, name), kind != "emptyDir", MadeByKubelet.DIRECTORY, kind)
     if "hostPath" in volume:
         path = volume.part("hostPath").text("path")
         if not path:
             raise UsageError(f"{volume.path}.hostPath.path: there is none; expected a path on the host")
-        return _Volume(path, read_only=False, made=Made.NOTHING, kind="hostPath")
+        return _Volume(path, read_only=False, made=MadeByKubelet.NOTHING, kind="hostPath")
     return None
 
 
@@ -160,7 +160,7 @@ def _bind(mount: ManifestPart, volume: _Volume, sub_path: str, sub_path_at: str)
         origin=Origin(Giver.POD, f"volume {mount.text('name')} ({volume.kind})", ("DM-127",)),
         propagation=_PROPAGATIONS[propagation],
         recursive_read_only=mount.text("recursiveReadOnly") in {"Enabled", "IfPossible"},
-        made=Made.DIRECTORY if sub_path else volume.made,
+        made=MadeByKubelet.DIRECTORY if sub_path else volume.made,
         volume_path=posixpath.join(volume.path, sub_path) if sub_path else "",
     )
 

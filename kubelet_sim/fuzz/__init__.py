@@ -8,6 +8,6 @@ a plugin makes of them takes real time, and may differ.
 from __future__ import annotations
 
 from kubelet_sim.fuzz.config import FuzzConfig
-from kubelet_sim.fuzz.search import Found, Searched, search
+from kubelet_sim.fuzz.search import FoundFailure, SearchResult, search
 
-__all__ = ["Found", "FuzzConfig", "Searched", "search"]
+__all__ = ["FoundFailure", "FuzzConfig", "SearchResult", "search"]

@@ -25,7 +25,7 @@ class Action:
         return f"{self.kind} ({shown})" if shown else self.kind
 
 
-class Telling:
+class StoryUnderWay:
     """A story while it is being told: its steps so far, and what is known of its node then.
 
     Args:
@@ -156,16 +156,16 @@ class Telling:
 
 _ACTIONS: Mapping[str, Callable[..., None]] = MappingProxyType(
     {
-        "pod": Telling.pod,
-        "delete": Telling.delete,
-        "end": Telling.end,
-        "restart": Telling.restart,
-        "reboot": Telling.reboot,
-        "plugin-restart": Telling.plugin_restart,
-        "pause": Telling.pause,
-        "time": Telling.time,
-        "fault": Telling.once,
-        "refused": Telling.refused,
+        "pod": StoryUnderWay.pod,
+        "delete": StoryUnderWay.delete,
+        "end": StoryUnderWay.end,
+        "restart": StoryUnderWay.restart,
+        "reboot": StoryUnderWay.reboot,
+        "plugin-restart": StoryUnderWay.plugin_restart,
+        "pause": StoryUnderWay.pause,
+        "time": StoryUnderWay.time,
+        "fault": StoryUnderWay.once,
+        "refused": StoryUnderWay.refused,
     }
 )
 KINDS = tuple(_ACTIONS)

@@ -28,7 +28,7 @@ _CHANGES = re.compile(r"0x[0-9a-f]+|[0-9]+|'[^']*'|\"[^\"]*\"")
 
 
 @frozen
-class Failure:
+class PlanFailure:
     """A step that went wrong."""
 
     index: int
@@ -50,7 +50,7 @@ class OutOfTime(Exception):
     """A run was ended before it came to its end, as it may take no longer."""
 
 
-def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math.inf) -> Failure | None:
+def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math.inf) -> PlanFailure | None:
     """Play a story in a loop of its own; call it in the main thread. `None`: everything was right.
 
     Raises `OutOfTime` if that takes longer than it may.
@@ -58,7 +58,7 @@ def run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float = math
     return run_interruptible(_run(document, config, at_most_s))
 
 
-async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float) -> Failure | None:
+async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float) -> PlanFailure | None:
     story = story_from_mapping(document)
     index = 0
     longest_s = STORY_S + config.patience_s
@@ -75,7 +75,7 @@ async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float
                 raise OutOfTime from None
             do = story.steps[index].do
             said = tuple(line for lines in stage.output().values() for line in lines)
-            return Failure(index, do, "it did not come to an end", output=said)
+            return PlanFailure(index, do, "it did not come to an end", output=said)
     return None
 
 
@@ -92,10 +92,10 @@ def _is_bad_luck(done: PlayedStep) -> bool:
     return False
 
 
-def _failure(index: int, done: PlayedStep) -> Failure:
+def _failure(index: int, done: PlayedStep) -> PlanFailure:
     said = tuple(line for lines in done.output.values() for line in lines)
     journal = tuple(f"{record.at_s:.1f} s {record.subject}: {record.text}" for record in done.journal[-10:])
-    return Failure(index, done.step.do, _problem(done), journal, said)
+    return PlanFailure(index, done.step.do, _problem(done), journal, said)
 
 
 def _problem(done: PlayedStep) -> str:

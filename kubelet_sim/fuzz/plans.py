@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kubelet_sim.fuzz.actions import ONCE, PLUGIN, RESTARTS, SIMPLEST, Action, Telling
+from kubelet_sim.fuzz.actions import ONCE, PLUGIN, RESTARTS, SIMPLEST, Action, StoryUnderWay
 from kubelet_sim.fuzz.config import FuzzConfig
 
 Plan = tuple[Action, ...]
@@ -44,7 +44,7 @@ def first_plans() -> Iterator[Plan]:
 
 def story_of(plan: Sequence[Action], config: FuzzConfig, healthy: Mapping[str, int]) -> dict[str, Any]:
     """The story of a plan, as a file would have it."""
-    telling = Telling(healthy, config.patience_s)
+    telling = StoryUnderWay(healthy, config.patience_s)
     telling.register()
     telling.look_for_problems()
     for action in plan:

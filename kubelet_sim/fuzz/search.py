@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kubelet_sim.fuzz.actions import PLUGIN
 from kubelet_sim.fuzz.config import FuzzConfig
-from kubelet_sim.fuzz.plan_runs import Failure, OutOfTime, first_look, run
+from kubelet_sim.fuzz.plan_runs import OutOfTime, PlanFailure, first_look, run
 from kubelet_sim.fuzz.plans import Plan, document, first_plans, plans, story_of
 from kubelet_sim.fuzz.shrinker import simpler, without_some
 
@@ -24,11 +24,11 @@ SIMPLE_RUNS = sum(1 for _ in first_plans())
 
 
 @frozen
-class Found:
+class FoundFailure:
     """A story that goes wrong, as short as it was made."""
 
     document: Mapping[str, Any]
-    failure: Failure
+    failure: PlanFailure
     """Of its last step."""
     found_after_s: float
     shrunk_in_s: float = 0.0
@@ -46,7 +46,7 @@ class Found:
 
 
 @frozen
-class Searched:
+class SearchResult:
     """What came of a search."""
 
     config: FuzzConfig
@@ -55,8 +55,8 @@ class Searched:
     actions: int
     """What happened in them."""
     seconds: float
-    found: Found | None = None
-    fleeting: tuple[Failure, ...] = ()
+    found: FoundFailure | None = None
+    fleeting: tuple[PlanFailure, ...] = ()
     """What went wrong once, and was right when the same story was played again."""
     was_interrupted: bool = False
     was_cut: bool = False
@@ -71,11 +71,11 @@ class Searched:
 Progress = Callable[[str], None]
 
 
-class _Over(BaseException):
+class _TimeOver(BaseException):
     """Ends Hypothesis from inside, which takes an `Exception` for a failure and would play it again."""
 
 
-def search(config: FuzzConfig, progress: Progress = lambda _: None, news: Progress = lambda _: None) -> Searched:
+def search(config: FuzzConfig, progress: Progress = lambda _: None, news: Progress = lambda _: None) -> SearchResult:
     """Try plans until one goes wrong or the time is over, or until Ctrl-C or SIGTERM; what was found until then is there.
 
     Call it in the main thread. Raises `TransportError` if the plugin does not register even if nothing happens.
@@ -96,8 +96,8 @@ class _CrashSearch:
         self._begun_s = time.monotonic()
         self._runs = self._actions = self._reruns = 0
         self._healthy: Mapping[str, int] = {}
-        self._fleeting: list[Failure] = []
-        self._found: Found | None = None
+        self._fleeting: list[PlanFailure] = []
+        self._found: FoundFailure | None = None
         self._shrinks_since_s = 0.0
         self._was_cut = False
 
@@ -105,17 +105,17 @@ class _CrashSearch:
     def _passed_s(self) -> float:
         return time.monotonic() - self._begun_s
 
-    def search(self) -> Searched:
+    def search(self) -> SearchResult:
         was_interrupted = False
         with _sigterm_as_ctrl_c():
             try:
                 self._look_for_one()
-            except _Over:
+            except _TimeOver:
                 pass
             except KeyboardInterrupt:
                 was_interrupted = True
         found = self._found and evolve(self._found, reruns=self._reruns)
-        return Searched(
+        return SearchResult(
             self._config,
             self._runs,
             self._actions,
@@ -152,22 +152,22 @@ class _CrashSearch:
     def _try(self, plan: Plan) -> None:
         left_s = self._config.time_s - self._passed_s
         if left_s <= 0 or self._runs >= self._config.most_runs:
-            raise _Over
+            raise _TimeOver
         steps = self._steps_of(plan)
         try:
             failure = run(self._document(steps), self._config, left_s)
         except OutOfTime:
             self._was_cut = True
-            raise _Over from None
+            raise _TimeOver from None
         self._runs += 1
         self._actions += len(plan)
         self._progress(f"run {self._runs}: {', '.join(map(str, plan))}: {'ok' if failure is None else failure.problem}")
         if failure is not None:
             self._look_again(plan, failure)
 
-    def _look_again(self, plan: Plan, failure: Failure) -> None:
+    def _look_again(self, plan: Plan, failure: PlanFailure) -> None:
         steps = self._steps_of(plan)
-        self._found = Found(self._document(steps[: failure.index + 1]), failure, self._passed_s)
+        self._found = FoundFailure(self._document(steps[: failure.index + 1]), failure, self._passed_s)
         again = self._rerun(steps, failure)
         if again is None:
             self._found = None
@@ -179,11 +179,11 @@ class _CrashSearch:
         if self._config.shrink_s:
             self._news(f"making it short: {self._config.shrink_s:g} s at most (Ctrl-C: leave it as it is)")
             self._shrink(plan, again)
-        raise _Over
+        raise _TimeOver
 
     # --- making it short
 
-    def _shrink(self, plan: Plan, failure: Failure) -> None:
+    def _shrink(self, plan: Plan, failure: PlanFailure) -> None:
         self._shrinks_since_s = time.monotonic()
 
         def fails(shorter: Plan) -> bool:
@@ -197,7 +197,7 @@ class _CrashSearch:
         spent_s = time.monotonic() - self._shrinks_since_s
         self._found = evolve(self._found, shrunk_in_s=spent_s, is_shortest=spent_s < self._config.shrink_s)
 
-    def _leave_out_steps(self, failure: Failure) -> None:
+    def _leave_out_steps(self, failure: PlanFailure) -> None:
         """Looks that are not needed are left out, in the end; what was done stays."""
         assert self._found is not None  # noqa: S101 - it is being made short
         steps = tuple(self._found.steps)
@@ -210,7 +210,7 @@ class _CrashSearch:
 
         without_some(steps, fails, keep)
 
-    def _fails(self, steps: Steps, failure: Failure, *, is_last: bool = False) -> bool:
+    def _fails(self, steps: Steps, failure: PlanFailure, *, is_last: bool = False) -> bool:
         """Whether these go wrong in the same way, in their last step if that is asked; they are kept if so."""
         left_s = self._shrinking_left_s
         came = self._rerun(steps, failure, left_s) if left_s > 0 else None
@@ -223,7 +223,7 @@ class _CrashSearch:
     def _shrinking_left_s(self) -> float:
         return self._shrinks_since_s + self._config.shrink_s - time.monotonic()
 
-    def _rerun(self, steps: Steps, failure: Failure, at_most_s: float = math.inf) -> Failure | None:
+    def _rerun(self, steps: Steps, failure: PlanFailure, at_most_s: float = math.inf) -> PlanFailure | None:
         """The failure of these steps if it is of the same sort."""
         self._reruns += 1
         try:
@@ -232,7 +232,7 @@ class _CrashSearch:
             return None
         return came if came is not None and came.sort == failure.sort else None
 
-    def _keep(self, steps: Steps, failure: Failure) -> None:
+    def _keep(self, steps: Steps, failure: PlanFailure) -> None:
         """What was found is this from now on, up to the step that went wrong."""
         assert self._found is not None  # noqa: S101 - it was found before it was played again
         story = self._document(steps[: failure.index + 1])

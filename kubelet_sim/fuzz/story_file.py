@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubelet_sim.fuzz.search import Searched
+from kubelet_sim.fuzz.search import SearchResult
 from kubelet_sim.manifests.errors import printable
 from kubelet_sim.scenario.record.recorder import flow_text
 
 _WIDEST = 118
 
 
-def story_text(searched: Searched) -> str:
+def story_text(searched: SearchResult) -> str:
     """The file: what was found and how, then the story, a step a line. Nothing was found: `ValueError`."""
     found = searched.found
     if found is None:

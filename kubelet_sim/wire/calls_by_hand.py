@@ -44,7 +44,7 @@ _NO_METHOD = "KubeletSimAsksWhoIsThere"
 
 
 @frozen
-class Method:
+class CallableMethod:
     """One method that can be called."""
 
     service: str
@@ -61,41 +61,41 @@ class Method:
         return f"/{self.service}/{self.name}"
 
 
-METHODS: tuple[Method, ...] = (
-    Method(PLUGIN_SERVICE, "GetDevicePluginOptions", plugins.Empty, plugins.DevicePluginOptions),
-    Method(PLUGIN_SERVICE, "ListAndWatch", plugins.Empty, plugins.ListAndWatchResponse, is_stream=True),
-    Method(
+METHODS: tuple[CallableMethod, ...] = (
+    CallableMethod(PLUGIN_SERVICE, "GetDevicePluginOptions", plugins.Empty, plugins.DevicePluginOptions),
+    CallableMethod(PLUGIN_SERVICE, "ListAndWatch", plugins.Empty, plugins.ListAndWatchResponse, is_stream=True),
+    CallableMethod(
         PLUGIN_SERVICE,
         "GetPreferredAllocation",
         plugins.PreferredAllocationRequest,
         plugins.PreferredAllocationResponse,
     ),
-    Method(PLUGIN_SERVICE, "Allocate", plugins.AllocateRequest, plugins.AllocateResponse),
-    Method(
+    CallableMethod(PLUGIN_SERVICE, "Allocate", plugins.AllocateRequest, plugins.AllocateResponse),
+    CallableMethod(
         PLUGIN_SERVICE,
         "PreStartContainer",
         plugins.PreStartContainerRequest,
         plugins.PreStartContainerResponse,
         patience_s=PRE_START_TIMEOUT_S,
     ),
-    Method(registry_messages.SERVICE, "GetInfo", registry.InfoRequest, registry.PluginInfo),
-    Method(
+    CallableMethod(registry_messages.SERVICE, "GetInfo", registry.InfoRequest, registry.PluginInfo),
+    CallableMethod(
         registry_messages.SERVICE,
         "NotifyRegistrationStatus",
         registry.RegistrationStatus,
         registry.RegistrationStatusResponse,
     ),
-    Method(
+    CallableMethod(
         REGISTRATION_SERVICE,
         "Register",
         plugins.RegisterRequest,
         plugins.Empty,
         patience_s=DIAL_TIMEOUT_S + PATIENCE_S,
     ),
-    Method(V1, "List", v1.ListPodResourcesRequest, v1.ListPodResourcesResponse),
-    Method(V1, "Get", v1.GetPodResourcesRequest, v1.GetPodResourcesResponse),
-    Method(V1, "GetAllocatableResources", v1.AllocatableResourcesRequest, v1.AllocatableResourcesResponse),
-    Method(V1ALPHA1, "List", v1alpha1.ListPodResourcesRequest, v1alpha1.ListPodResourcesResponse),
+    CallableMethod(V1, "List", v1.ListPodResourcesRequest, v1.ListPodResourcesResponse),
+    CallableMethod(V1, "Get", v1.GetPodResourcesRequest, v1.GetPodResourcesResponse),
+    CallableMethod(V1, "GetAllocatableResources", v1.AllocatableResourcesRequest, v1.AllocatableResourcesResponse),
+    CallableMethod(V1ALPHA1, "List", v1alpha1.ListPodResourcesRequest, v1alpha1.ListPodResourcesResponse),
 )
 """Of a name that two services have, the first is meant. Rules: DM-11, DM-21, DM-40, DM-103, DM-148, PR-4"""
 SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
@@ -108,7 +108,7 @@ _HARMLESS = {
 """What can be called to see who is there. `Register` cannot: it would be counted."""
 
 
-def method_named(text: str) -> Method:
+def method_named(text: str) -> CallableMethod:
     """The method of a name, `Allocate` or `v1beta1.DevicePlugin/Allocate`. Raises `UsageError`."""
     service, _, name = text.lstrip("/").rpartition("/")
     for method in METHODS:
@@ -118,7 +118,7 @@ def method_named(text: str) -> Method:
     raise UsageError(f"there is no method {text}; there are: {known}, each also as SERVICE/METHOD")
 
 
-def to_request(method: Method, value: Mapping[str, Any]) -> bytes:
+def to_request(method: CallableMethod, value: Mapping[str, Any]) -> bytes:
     """The bytes of a request in JSON. Raises `UsageError` for what is none of that method."""
     try:
         return json_format.ParseDict(dict(value), method.request()).SerializeToString()
@@ -126,7 +126,7 @@ def to_request(method: Method, value: Mapping[str, Any]) -> bytes:
         raise UsageError(f"no request for {method.name}: {_told(error, method)}") from error
 
 
-def _told(error: Exception, method: Method) -> str:
+def _told(error: Exception, method: CallableMethod) -> str:
     """The words of the library on one line, with the fields that there are as the protos name them."""
 
     def listed(found: re.Match[str]) -> str:
@@ -157,7 +157,7 @@ def to_json(message_type: type[Message], data: bytes) -> dict[str, Any]:
     return shown
 
 
-class Calls:
+class HandCalls:
     """A connection for calls by hand; an asynchronous context manager.
 
     Args:
@@ -184,7 +184,7 @@ class Calls:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def call(self, method: Method, request: bytes) -> AsyncGenerator[dict[str, Any], None]:
+    async def call(self, method: CallableMethod, request: bytes) -> AsyncGenerator[dict[str, Any], None]:
         """Yield each answer: one, or those of a stream as they come. Raises `RpcFailed` with the status of the end."""
         try:
             if method.is_stream:

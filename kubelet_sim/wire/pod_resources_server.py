@@ -97,9 +97,9 @@ class PodResourcesServer:
         called: Called | None = None,
         seen: CallObserver = lambda method, status, took_s, values: None,  # noqa: ARG005 - nobody is told
     ) -> None:
-        watched = _Watched(now, called, seen)
+        watched = _CallObservers(now, called, seen)
         self._methods = _PodResourcesMethods(
-            _Services(provider, profile, count), _Limit(profile, now, rejected), watched
+            _OfferedMethods(provider, profile, count), _RateLimit(profile, now, rejected), watched
         )
         self._server: grpc.aio.Server | None = None
         self._file: unix_socket.SocketFile | None = None
@@ -148,7 +148,7 @@ class PodResourcesServer:
             await server.stop(None)
 
 
-class _Services:
+class _OfferedMethods:
     """The methods that this kubelet has, by service. Rules: PR-4, PR-7, PR-8, PR-9"""
 
     def __init__(self, provider: PodResourcesProvider, profile: Profile, count: Count) -> None:
@@ -198,7 +198,7 @@ class _Services:
             self._count(f"{_PREFIX}{name}", ApiVersion.V1.value)
 
 
-class _Limit:
+class _RateLimit:
     """One bucket for all calls of the server. Rules: PR-6"""
 
     def __init__(self, profile: Profile, now: Callable[[], float], rejected: Callable[[], None]) -> None:
@@ -214,7 +214,7 @@ class _Limit:
 
 
 @frozen
-class _Watched:
+class _CallObservers:
     """Who hears of calls: before, and after."""
 
     now: Callable[[], float]
@@ -225,7 +225,7 @@ class _Watched:
 class _PodResourcesMethods(grpc.GenericRpcHandler):
     """Finds the method; a request is decoded before it takes a token, as the kubelet's library does it."""
 
-    def __init__(self, services: _Services, limit: _Limit, watched: _Watched) -> None:
+    def __init__(self, services: _OfferedMethods, limit: _RateLimit, watched: _CallObservers) -> None:
         self._services = services
         self._limit = limit
         self._watched = watched

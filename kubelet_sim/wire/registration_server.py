@@ -23,7 +23,7 @@ Register = Callable[[Registration], Awaitable[None]]
 Malformed = Callable[[str], None]
 
 
-class Watching(Protocol):
+class RegistrationObserver(Protocol):
     """Who watches the calls; `kubelet_sim.node.hooks.Hooks` fits by shape."""
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
@@ -58,7 +58,7 @@ class GrpcRegistrationServer:
         malformed: Malformed = lambda _: None,
         *,
         appears: Appears = "rename",
-        watching: Watching | None = None,
+        watching: RegistrationObserver | None = None,
     ) -> None:
         self._register = register
         self._malformed = malformed
@@ -152,7 +152,7 @@ class GrpcRegistrationServer:
 class GrpcRegistrationServers:
     """Makes one server for each kubelet process; fits `kubelet_sim.node.ports.RegistrationServers`."""
 
-    def __init__(self, *, appears: Appears = "rename", watching: Watching | None = None) -> None:
+    def __init__(self, *, appears: Appears = "rename", watching: RegistrationObserver | None = None) -> None:
         self._appears = appears
         self._watching = watching
 

@@ -10,7 +10,7 @@ import pytest
 
 from kubelet_sim.core.devices.endpoint import TRANSITIONS, EndpointEvent, EndpointState
 from kubelet_sim.profiles import RELEASES
-from kubelet_sim.profiles.words import SWITCHES
+from kubelet_sim.profiles.switch_texts import SWITCHES
 
 TOOLS = Path(__file__).parents[2] / "tools"
 PAGES = {"generate_endpoint_diagram": "endpoint.md", "generate_versions_page": "versions.md"}

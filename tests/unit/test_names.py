@@ -14,18 +14,14 @@ SHARED = frozenset(
         "BackOff",
         "Line",
         "Outcome",
-        "Calls",
         "Part",
-        "Told",
         "Stage",
-        "Ended",
         "Kind",
         "Refusing",
         "Entry",
         "Run",
         "Failed",
         "Slow",
-        "DeviceEntry",
     }
 )
 """Names that still more than one class has. A name is taken off when the classes have names of their own; none is added."""

@@ -84,7 +84,7 @@ def test_what_is_watched_until_the_time_is_over(
             yield {"devices": number}
         raise RpcFailed("DeadlineExceeded", "late")
 
-    monkeypatch.setattr(calling.Calls, "call", lists_until_the_end)
+    monkeypatch.setattr(calling.HandCalls, "call", lists_until_the_end)
     done = call(plugin_socket(node), "ListAndWatch", "--watch", *options)
     shown = "".join(f'{{"devices": {number}}}\n' for number in range(lists))
     assert (done.exit_code, done.output) == (code, shown + text)
@@ -128,7 +128,7 @@ def test_each_method_has_a_time_that_fits(
     """A kubelet may take 10 s to call a plugin back before it answers Register. Rules: DM-40, DM-103"""
     given: list[float | None] = []
 
-    class Noted(calling.Calls):
+    class Noted(calling.HandCalls):
         def __init__(self, socket_path: str | Path, timeout_s: float | None = None) -> None:
             given.append(timeout_s)
             super().__init__(socket_path, timeout_s)

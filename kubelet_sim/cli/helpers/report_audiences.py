@@ -13,7 +13,7 @@ from kubelet_sim.foreign import cut, escape_terminal
 
 if TYPE_CHECKING:
     from kubelet_sim.conformance import Report
-    from kubelet_sim.conformance.reports import Target
+    from kubelet_sim.conformance.reports import ReportTarget
 
 _HELP = {
     "json": "Write a JSON document there; `-` is stdout, for each of these.",
@@ -32,7 +32,7 @@ def report_options(command: Any) -> Any:
     return command
 
 
-def wanted_reports(given: dict[str, Any]) -> tuple[Target, ...]:
+def wanted_reports(given: dict[str, Any]) -> tuple[ReportTarget, ...]:
     """Take the options of `report_options` out of the given ones. Raises `UsageError` for a path that cannot be written."""
     from kubelet_sim.conformance.reports import targets
 
@@ -46,7 +46,7 @@ class Audience:
     When a report goes to stdout, everything else goes to stderr. In a job of GitHub's no line of a plugin is a command.
     """
 
-    def __init__(self, wanted: Sequence[Target]) -> None:
+    def __init__(self, wanted: Sequence[ReportTarget]) -> None:
         from kubelet_sim.conformance.reports.github import is_there
 
         self._wanted = wanted

@@ -35,7 +35,7 @@ _TWO_PODS = (("alpha", 2), ("beta", 1))
 
 
 @define
-class _Calls(Hook):
+class _ConsumerCalls(Hook):
     """What the consumer called."""
 
     ctx: CheckContext
@@ -59,7 +59,7 @@ class Consumer:
 
     ctx: CheckContext
     process: PluginProcess
-    calls: _Calls
+    calls: _ConsumerCalls
     is_one_shot: bool = False
     """Whether it ended with 0 by itself."""
 
@@ -103,7 +103,7 @@ async def consumer(
     resource, ids = devices
     script = {"resource": resource, "socket": "consumed.sock", "devices": [{"id": each} for each in ids]}
     plugin = ScriptedPlugin(read_script(script), ctx.directory)
-    calls = _Calls(ctx)
+    calls = _ConsumerCalls(ctx)
     remove = ctx.node.hooks.add(calls)
     process = _process(ctx)
     try:

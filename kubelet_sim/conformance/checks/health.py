@@ -9,7 +9,7 @@ from kubelet_sim.conformance.check import Group, Level, Stage
 from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.checks.lists import SHOWN, some
 from kubelet_sim.conformance.host_files import host_of
-from kubelet_sim.conformance.plugin_log import Listed
+from kubelet_sim.conformance.plugin_log import ReceivedList
 from kubelet_sim.conformance.pods import CONTAINER, admitted, pod_of
 from kubelet_sim.model.admission import Admitted
 from kubelet_sim.model.ids import ResourceName
@@ -19,7 +19,7 @@ CHANGES_WITHIN_S = 30.0
 HOTPLUG_WITHIN_S = 60.0
 
 
-def health_of(listed: Listed | None) -> dict[str, bool]:
+def health_of(listed: ReceivedList | None) -> dict[str, bool]:
     """Whether each device of a list is healthy, by id."""
     return {} if listed is None else {str(device.id): device.is_healthy for device in listed.devices}
 

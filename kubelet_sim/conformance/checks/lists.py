@@ -11,7 +11,7 @@ from contextlib import suppress
 from kubelet_sim.conformance.answers import quoted
 from kubelet_sim.conformance.check import Group, Level, Stage
 from kubelet_sim.conformance.check_context import CheckContext
-from kubelet_sim.conformance.plugin_log import Listed
+from kubelet_sim.conformance.plugin_log import ReceivedList
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
 
@@ -26,7 +26,7 @@ TOO_LARGE = "larger than max"
 SHOWN = 10
 
 
-def distinct(lists: Iterable[Listed]) -> Iterator[Listed]:
+def distinct(lists: Iterable[ReceivedList]) -> Iterator[ReceivedList]:
     """Each list that says something that none before it said."""
     seen = set()
     for each in lists:
@@ -87,7 +87,7 @@ def _judge_first(ctx: CheckContext, resource: str, took_s: float) -> None:
         ctx.find(level, text, resource=resource, took_s=round(took_s, 3))
 
 
-def _judge_full(ctx: CheckContext, lists: list[Listed], opened_s: float) -> None:
+def _judge_full(ctx: CheckContext, lists: list[ReceivedList], opened_s: float) -> None:
     resource = str(lists[0].resource)
     early = [each for each in lists if each.at_s - opened_s <= FIRST_WITHIN_S] or lists[:1]
     if not lists[0].devices and early[-1].devices:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kubelet_sim.conformance.check import Group, Level, Stage
 from kubelet_sim.conformance.check_context import CheckContext
-from kubelet_sim.conformance.plugin_log import Registered
-from kubelet_sim.conformance.start_probe import Probe
+from kubelet_sim.conformance.plugin_log import RegisterCall
+from kubelet_sim.conformance.start_probe import ProbeResult
 from kubelet_sim.conformance.testbed import last_words
 from kubelet_sim.foreign import ending
 from kubelet_sim.model.plugin import API_VERSION, DIAL_TIMEOUT_S
@@ -29,7 +29,7 @@ REFUSAL = "kubelet-sim refuses this registration to see what the plugin says"
 GROUP = Group.REGISTRATION
 
 
-def calls(ctx: CheckContext) -> list[Registered]:
+def calls(ctx: CheckContext) -> list[RegisterCall]:
     """The Register calls so far. The check is skipped without any, as with a plugin that only the plugin watcher found."""
     found = [each for each in ctx.seen.registrations if not each.is_watched]
     if not found and ctx.seen.registrations:
@@ -39,13 +39,13 @@ def calls(ctx: CheckContext) -> list[Registered]:
     return found
 
 
-async def _probes(ctx: CheckContext) -> tuple[Probe, ...]:
+async def _probes(ctx: CheckContext) -> tuple[ProbeResult, ...]:
     """What came of the dials during the first Register calls, when they are over: that may be later than the start's time."""
     await ctx.holds(lambda: all(each.is_over for each in ctx.probes), DIAL_TIMEOUT_S + 1)
     return ctx.probes
 
 
-async def _where_it_said(ctx: CheckContext) -> list[Probe]:
+async def _where_it_said(ctx: CheckContext) -> list[ProbeResult]:
     """Those of `_probes` that were not made at the wrong place; the check is skipped without any."""
     probes = await _probes(ctx)
     found = [each for each in probes if not each.listens_at]
@@ -298,7 +298,7 @@ async def _comes(ctx: CheckContext, when: str, before: int) -> None:
         ctx.warning(f"{when}, the plugin ended with 0, as if all was well", exit_code=0)
 
 
-def not_registered(when: str, tries: Sequence[Registered]) -> str:
+def not_registered(when: str, tries: Sequence[RegisterCall]) -> str:
     """That nobody tried, or that all tries failed, and whether the plugin's socket is to blame."""
     end = f"within {RETRIES_WITHIN_S:g} s"
     if not tries:

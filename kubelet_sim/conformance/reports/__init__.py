@@ -10,6 +10,13 @@ common; each escapes text of others for its medium, once.
 
 from __future__ import annotations
 
-from kubelet_sim.conformance.reports.report_files import FORMATS, Format, Target, append_summary, targets, write
+from kubelet_sim.conformance.reports.report_files import (
+    FORMATS,
+    ReportFormat,
+    ReportTarget,
+    append_summary,
+    targets,
+    write,
+)
 
-__all__ = ["FORMATS", "Format", "Target", "append_summary", "targets", "write"]
+__all__ = ["FORMATS", "ReportFormat", "ReportTarget", "append_summary", "targets", "write"]

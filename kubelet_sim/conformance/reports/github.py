@@ -12,7 +12,7 @@ from html import escape
 from kubelet_sim.conformance.check import Level
 from kubelet_sim.conformance.reports import matrix
 from kubelet_sim.conformance.reports.report_text import (
-    Verdict,
+    OutcomeMark,
     about_pairs,
     account,
     mark_of,
@@ -52,7 +52,7 @@ def annotation_lines(reports: Sequence[Report]) -> str:
     for report in reports:
         for outcome in report.outcomes:
             mark = mark_of(report, outcome)
-            if mark.counts or mark is Verdict.WARN:
+            if mark.counts or mark is OutcomeMark.WARN:
                 found["error" if mark.counts else "warning"].append(_annotation(report, outcome))
     lines = []
     for word, some in found.items():
@@ -133,7 +133,7 @@ def _summary(reports: Sequence[Report], *, with_more: bool) -> Iterator[str]:
     yield from ("<details><summary>All checks</summary>", "", matrix.markdown(reports), "</details>")
 
 
-_SHOWN = (Verdict.FAIL, Verdict.BROKEN, Verdict.FIXED, Verdict.WARN, Verdict.KNOWN)
+_SHOWN = (OutcomeMark.FAIL, OutcomeMark.BROKEN, OutcomeMark.FIXED, OutcomeMark.WARN, OutcomeMark.KNOWN)
 
 
 def _details(report: Report, outcome: Outcome, *, with_more: bool) -> Iterator[str]:

@@ -15,7 +15,7 @@ from importlib import resources
 from kubelet_sim.conformance.check import Group
 from kubelet_sim.conformance.reports import matrix
 from kubelet_sim.conformance.reports.report_text import (
-    Verdict,
+    OutcomeMark,
     about_pairs,
     evidence_lines,
     mark_of,
@@ -26,7 +26,7 @@ from kubelet_sim.conformance.reports.report_text import (
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report, Status
 from kubelet_sim.foreign import cut, escape_lines
 
-_OPEN = (Verdict.FAIL, Verdict.BROKEN, Verdict.FIXED)
+_OPEN = (OutcomeMark.FAIL, OutcomeMark.BROKEN, OutcomeMark.FIXED)
 _LONGEST = 20_000
 
 
@@ -62,8 +62,8 @@ def _filter(reports: Sequence[Report]) -> Iterator[str]:
     held = {outcome.check.group for report in reports for outcome in report.outcomes}
     yield '<form class="filter" hidden><input type="search" name="q" placeholder="Search" aria-label="Search">'
     yield '<select name="mark" aria-label="Result"><option value="">all results</option>'
-    yield f'<option value="{" ".join(mark.value for mark in Verdict if mark.counts)}">counts as failure</option>'
-    yield f"{''.join(f'<option>{mark.value}</option>' for mark in Verdict)}</select>"
+    yield f'<option value="{" ".join(mark.value for mark in OutcomeMark if mark.counts)}">counts as failure</option>'
+    yield f"{''.join(f'<option>{mark.value}</option>' for mark in OutcomeMark)}</select>"
     yield '<select name="group" aria-label="Group"><option value="">all groups</option>'
     yield f"{''.join(f'<option>{escape(group.value)}</option>' for group in Group if group in held)}</select>"
     yield '<output id="shown"></output></form>'
@@ -78,7 +78,8 @@ def _run(report: Report) -> Iterator[str]:
     # Those that count first, then warnings: nobody wants to look for them.
     marks = {each.check.id: mark_of(report, each) for each in report.outcomes}
     for outcome in sorted(
-        report.outcomes, key=lambda each: (not marks[each.check.id].counts, marks[each.check.id] is not Verdict.WARN)
+        report.outcomes,
+        key=lambda each: (not marks[each.check.id].counts, marks[each.check.id] is not OutcomeMark.WARN),
     ):
         yield from _outcome(report, outcome)
     yield "</section>"
@@ -90,7 +91,7 @@ def _outcome(report: Report, outcome: Outcome) -> Iterator[str]:
     yield f'<details class="check {mark.value}" data-mark="{mark.value}" data-group="{group}"{" open" if mark in _OPEN else ""}>'
     head = f'<span class="mark">{mark.value}</span> <code>{escape(check.id)}</code> <span class="title">{escape(check.title)}</span>'
     yield f"<summary>{head}</summary>"
-    if outcome.status in (Status.BROKEN, Status.SKIPPED) or mark is Verdict.FIXED:
+    if outcome.status in (Status.BROKEN, Status.SKIPPED) or mark is OutcomeMark.FIXED:
         yield f"<p>{shown(what_came(report, outcome))}</p>"
     yield from map(_finding, outcome.findings)
     yield from (f"<p>{shown(note)}</p>" for note in outcome.notes)

@@ -12,7 +12,7 @@ from itertools import groupby
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from kubelet_sim.conformance.reports.report_text import (
-    Verdict,
+    OutcomeMark,
     about_pairs,
     account,
     mark_of,
@@ -50,9 +50,9 @@ def _suites(report: Report) -> Iterator[TestSuite]:
             suite.add_testcase(_case(report, outcome))
         # Of our own reckoning: the library's counts what it finds, and writes times longer than the schema allows.
         suite.tests = len(held)
-        suite.failures = sum(mark in (Verdict.FAIL, Verdict.FIXED) for mark in marks)
-        suite.errors = marks.count(Verdict.BROKEN)
-        suite.skipped = sum(mark in (Verdict.SKIP, Verdict.KNOWN) for mark in marks)
+        suite.failures = sum(mark in (OutcomeMark.FAIL, OutcomeMark.FIXED) for mark in marks)
+        suite.errors = marks.count(OutcomeMark.BROKEN)
+        suite.skipped = sum(mark in (OutcomeMark.SKIP, OutcomeMark.KNOWN) for mark in marks)
         suite.time = _seconds(sum(each.took_s for each in held))
         yield suite
 
@@ -66,14 +66,14 @@ def _case(report: Report, outcome: Outcome) -> TestCase:
     )
     message = xml_text(what_came(report, outcome))
     result = {
-        Verdict.FAIL: Failure(message, outcome.worst.value if outcome.worst else "error"),
-        Verdict.FIXED: Failure(message, "known failure that passed"),
-        Verdict.BROKEN: Error(message, "broken"),
-        Verdict.SKIP: Skipped(message, "skipped"),
-        Verdict.KNOWN: Skipped(f"known failure: {message}", "known failure"),
+        OutcomeMark.FAIL: Failure(message, outcome.worst.value if outcome.worst else "error"),
+        OutcomeMark.FIXED: Failure(message, "known failure that passed"),
+        OutcomeMark.BROKEN: Error(message, "broken"),
+        OutcomeMark.SKIP: Skipped(message, "skipped"),
+        OutcomeMark.KNOWN: Skipped(f"known failure: {message}", "known failure"),
     }.get(mark)
     if result is not None:
-        if mark is not Verdict.SKIP:
+        if mark is not OutcomeMark.SKIP:
             result.text = xml_text("\n".join(_whole(report, outcome)))
         case.result = [result]
     said = list(_besides(report, outcome))
@@ -92,7 +92,7 @@ def _whole(report: Report, outcome: Outcome) -> Iterator[str]:
 
 def _besides(report: Report, outcome: Outcome) -> Iterator[str]:
     """What is shown of a test that passed, too."""
-    if mark_of(report, outcome) in (Verdict.PASS, Verdict.WARN, Verdict.FIXED):
+    if mark_of(report, outcome) in (OutcomeMark.PASS, OutcomeMark.WARN, OutcomeMark.FIXED):
         yield from account(report, outcome)
     if outcome.output:
         yield "output of the plugin:"

@@ -8,18 +8,18 @@ from html import escape
 from attrs import frozen
 
 from kubelet_sim.conformance.check import Check
-from kubelet_sim.conformance.reports.report_text import Verdict, checks_of, counts, mark_of
+from kubelet_sim.conformance.reports.report_text import OutcomeMark, checks_of, counts, mark_of
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.foreign import escape_terminal
 
 SIGNS = {
-    Verdict.PASS: "✓",
-    Verdict.WARN: "!",
-    Verdict.FAIL: "✗",
-    Verdict.BROKEN: "?",
-    Verdict.SKIP: "-",
-    Verdict.KNOWN: "k",
-    Verdict.FIXED: "K",
+    OutcomeMark.PASS: "✓",
+    OutcomeMark.WARN: "!",
+    OutcomeMark.FAIL: "✗",
+    OutcomeMark.BROKEN: "?",
+    OutcomeMark.SKIP: "-",
+    OutcomeMark.KNOWN: "k",
+    OutcomeMark.FIXED: "K",
 }
 LEGEND = (
     "✓ pass, ! warning, ✗ fails, ? could not be carried out, - skipped, k known failure, K known failure that passed"
@@ -27,23 +27,23 @@ LEGEND = (
 
 
 @frozen
-class Row:
+class MatrixRow:
     """One check on all kubelets."""
 
     check: Check
-    marks: tuple[Verdict | None, ...]
+    marks: tuple[OutcomeMark | None, ...]
     """In the order of the runs; `None` where it was not part of the run."""
 
     @property
     def differs(self) -> bool:
         """Whether kubelets make a difference to it."""
-        return len({mark for mark in self.marks if mark is not Verdict.SKIP}) > 1
+        return len({mark for mark in self.marks if mark is not OutcomeMark.SKIP}) > 1
 
 
-def rows(reports: Sequence[Report]) -> tuple[Row, ...]:
+def rows(reports: Sequence[Report]) -> tuple[MatrixRow, ...]:
     """A row for each check, in the order of the catalogue."""
     marks = [{each.check.id: mark_of(report, each) for each in report.outcomes} for report in reports]
-    return tuple(Row(check, tuple(each.get(check.id) for each in marks)) for check in checks_of(reports))
+    return tuple(MatrixRow(check, tuple(each.get(check.id) for each in marks)) for check in checks_of(reports))
 
 
 def versions(reports: Sequence[Report]) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def _html(reports: Sequence[Report]) -> Iterator[str]:
     yield f"</tbody></table><p>{escape(LEGEND)}</p>"
 
 
-def _sign(mark: Verdict | None) -> str:
+def _sign(mark: OutcomeMark | None) -> str:
     return SIGNS[mark] if mark is not None else " "
 
 

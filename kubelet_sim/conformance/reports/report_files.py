@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from attrs import frozen
@@ -20,7 +21,7 @@ STDOUT = "-"
 
 
 @frozen
-class Format:
+class ReportFormat:
     """One kind of report."""
 
     name: str
@@ -29,66 +30,41 @@ class Format:
     render: Callable[[Sequence[Report]], str | bytes]
 
 
-def _json(reports: Sequence[Report]) -> str:
-    from kubelet_sim.conformance.reports import json
+def _of_module(name: str, function: str = "render") -> Callable[[Sequence[Report]], str | bytes]:
+    """Returns what renders reports by a function of that module, which is imported when it is needed."""
 
-    return json.render(reports)
+    def render(reports: Sequence[Report]) -> str | bytes:
+        module = import_module(f"kubelet_sim.conformance.reports.{name}")
+        rendered: str | bytes = getattr(module, function)(reports)
+        return rendered
 
-
-def _junit(reports: Sequence[Report]) -> bytes:
-    from kubelet_sim.conformance.reports import junit
-
-    return junit.render(reports)
-
-
-def _html(reports: Sequence[Report]) -> str:
-    from kubelet_sim.conformance.reports import html
-
-    return html.render(reports)
-
-
-def _sarif(reports: Sequence[Report]) -> str:
-    from kubelet_sim.conformance.reports import sarif
-
-    return sarif.render(reports)
-
-
-def _tap(reports: Sequence[Report]) -> str:
-    from kubelet_sim.conformance.reports import tap
-
-    return tap.render(reports)
-
-
-def _matrix(reports: Sequence[Report]) -> str:
-    from kubelet_sim.conformance.reports import matrix
-
-    return matrix.markdown(reports)
+    return render
 
 
 FORMATS = {
     each.name: each
     for each in (
-        Format("json", "a JSON document, with a schema", _json),
-        Format("junit", "JUnit XML, for CI servers", _junit),
-        Format("html", "a page with everything in it", _html),
-        Format("sarif", "SARIF 2.1.0, for code scanning", _sarif),
-        Format("tap", "TAP 14", _tap),
-        Format("matrix", "check × kubelet version as a table of Markdown", _matrix),
+        ReportFormat("json", "a JSON document, with a schema", _of_module("json")),
+        ReportFormat("junit", "JUnit XML, for CI servers", _of_module("junit")),
+        ReportFormat("html", "a page with everything in it", _of_module("html")),
+        ReportFormat("sarif", "SARIF 2.1.0, for code scanning", _of_module("sarif")),
+        ReportFormat("tap", "TAP 14", _of_module("tap")),
+        ReportFormat("matrix", "check × kubelet version as a table of Markdown", _of_module("matrix", "markdown")),
     )
 }
 """Every kind of report that can be written to a file, by name."""
 
 
 @frozen
-class Target:
+class ReportTarget:
     """A report that is wanted."""
 
-    format: Format
+    format: ReportFormat
     path: str
     """A file, or `-` for stdout."""
 
 
-def targets(wanted: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
+def targets(wanted: Sequence[tuple[str, str]]) -> tuple[ReportTarget, ...]:
     """Pairs of format and path, looked at: call it before the run.
 
     Raises:
@@ -105,7 +81,7 @@ def targets(wanted: Sequence[tuple[str, str]]) -> tuple[Target, ...]:
         seen.add(place)
         if path != STDOUT and (why := _why_not_writable(Path(path))):
             raise UsageError(f"--{name} {path}: {why}")
-        found.append(Target(FORMATS[name], path))
+        found.append(ReportTarget(FORMATS[name], path))
     return tuple(found)
 
 
@@ -131,7 +107,7 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def write(wanted: Sequence[Target], reports: Sequence[Report]) -> None:
+def write(wanted: Sequence[ReportTarget], reports: Sequence[Report]) -> None:
     """Render and write each; one that fails does not keep the others from being written.
 
     Raises:

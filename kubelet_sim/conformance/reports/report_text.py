@@ -15,7 +15,7 @@ from kubelet_sim.conformance.verdict import Finding, Outcome, Report, Status
 from kubelet_sim.transcript import Json, Record, RecordLevel
 
 
-class Verdict(Enum):
+class OutcomeMark(Enum):
     """How an outcome counts in its run: its status, and what the user said of it."""
 
     PASS = "pass"  # noqa: S105 - no password
@@ -34,44 +34,44 @@ class Verdict(Enum):
     @property
     def counts(self) -> bool:
         """Whether the run fails because of it."""
-        return self in (Verdict.FAIL, Verdict.BROKEN, Verdict.FIXED)
+        return self in (OutcomeMark.FAIL, OutcomeMark.BROKEN, OutcomeMark.FIXED)
 
 
 _PLAIN = {
-    Status.PASSED: Verdict.PASS,
-    Status.WARNED: Verdict.WARN,
-    Status.FAILED: Verdict.FAIL,
-    Status.BROKEN: Verdict.BROKEN,
-    Status.SKIPPED: Verdict.SKIP,
+    Status.PASSED: OutcomeMark.PASS,
+    Status.WARNED: OutcomeMark.WARN,
+    Status.FAILED: OutcomeMark.FAIL,
+    Status.BROKEN: OutcomeMark.BROKEN,
+    Status.SKIPPED: OutcomeMark.SKIP,
 }
 
 
-def mark_of(report: Report, outcome: Outcome) -> Verdict:
+def mark_of(report: Report, outcome: Outcome) -> OutcomeMark:
     """How an outcome of that run counts."""
     if report.is_bad(outcome):
         if outcome.is_known:
-            return Verdict.FIXED
-        return Verdict.BROKEN if outcome.status is Status.BROKEN else Verdict.FAIL
+            return OutcomeMark.FIXED
+        return OutcomeMark.BROKEN if outcome.status is Status.BROKEN else OutcomeMark.FAIL
     if outcome.is_known and outcome.status not in (Status.PASSED, Status.SKIPPED):
-        return Verdict.KNOWN
+        return OutcomeMark.KNOWN
     return _PLAIN[outcome.status]
 
 
-def counts(report: Report) -> Mapping[Verdict, int]:
+def counts(report: Report) -> Mapping[OutcomeMark, int]:
     """How many outcomes of each mark, marks in their order, none left out."""
     marks = [mark_of(report, each) for each in report.outcomes]
-    return {mark: marks.count(mark) for mark in Verdict}
+    return {mark: marks.count(mark) for mark in OutcomeMark}
 
 
 _PLACES = {group: place for place, group in enumerate(Group)}
 _WORDS = {
-    Verdict.PASS: "passed",
-    Verdict.WARN: "warned",
-    Verdict.FAIL: "failed",
-    Verdict.BROKEN: "could not be carried out",
-    Verdict.SKIP: "skipped",
-    Verdict.KNOWN: "failed as known",
-    Verdict.FIXED: "known to fail and passed",
+    OutcomeMark.PASS: "passed",
+    OutcomeMark.WARN: "warned",
+    OutcomeMark.FAIL: "failed",
+    OutcomeMark.BROKEN: "could not be carried out",
+    OutcomeMark.SKIP: "skipped",
+    OutcomeMark.KNOWN: "failed as known",
+    OutcomeMark.FIXED: "known to fail and passed",
 }
 
 
@@ -97,7 +97,7 @@ def verdict(report: Report) -> str:
 
 def what_came(report: Report, outcome: Outcome) -> str:
     """Of an outcome that is no pass, the first thing to say; a pass says nothing."""
-    if mark_of(report, outcome) is Verdict.FIXED:
+    if mark_of(report, outcome) is OutcomeMark.FIXED:
         return "It passed, and is listed as a known failure: take it off the list."
     if outcome.status in (Status.BROKEN, Status.SKIPPED):
         return outcome.reason
@@ -130,7 +130,7 @@ def account(report: Report, outcome: Outcome) -> Iterator[str]:
         yield f"{finding.level.value}: {finding.text}"
         yield from (f"  {line}" for line in evidence_lines(finding))
     yield from (f"note: {note}" for note in outcome.notes)
-    if mark_of(report, outcome) not in (Verdict.PASS, Verdict.SKIP, Verdict.FIXED):
+    if mark_of(report, outcome) not in (OutcomeMark.PASS, OutcomeMark.SKIP, OutcomeMark.FIXED):
         yield f"why it matters: {outcome.check.why}"
         yield f"how to fix it: {outcome.check.fix}"
         yield f"more: kubelet-sim explain {outcome.check.id}"

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from kubelet_sim.conformance.check import Check, Level
 from kubelet_sim.conformance.reports.report_text import (
-    Verdict,
+    OutcomeMark,
     about_pairs,
     checks_of,
     evidence_lines,
@@ -99,7 +99,7 @@ def _result(report: Report, outcome: Outcome, finding: Finding, place: int) -> d
         "partialFingerprints": {"kubeletSimFinding/v1": _fingerprint(report, outcome, finding)},
         "properties": {"evidence": plain(finding.evidence)},
     }
-    if mark_of(report, outcome) is Verdict.KNOWN:
+    if mark_of(report, outcome) is OutcomeMark.KNOWN:
         value["suppressions"] = [{"kind": "external", "justification": "listed as a known failure"}]
     return value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from kubelet_sim.conformance.reports.report_text import Verdict, conforms, mark_of, plain, tally, what_came
+from kubelet_sim.conformance.reports.report_text import OutcomeMark, conforms, mark_of, plain, tally, what_came
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import cut, escape_terminal
 from kubelet_sim.transcript import Json
@@ -43,13 +43,13 @@ def _run(report: Report) -> Iterator[str]:
 def _point(report: Report, outcome: Outcome, number: int) -> Iterator[str]:
     mark = mark_of(report, outcome)
     # A consumer fails a run for `not ok` unless it is a TODO, and takes no notice of a TODO that is ok.
-    word = "not ok" if mark.counts or mark is Verdict.KNOWN else "ok"
+    word = "not ok" if mark.counts or mark is OutcomeMark.KNOWN else "ok"
     directive = {
-        Verdict.SKIP: f" # SKIP {described(outcome.reason)}",
-        Verdict.KNOWN: " # TODO known failure",
+        OutcomeMark.SKIP: f" # SKIP {described(outcome.reason)}",
+        OutcomeMark.KNOWN: " # TODO known failure",
     }.get(mark, "")
     yield f"{word} {number} - {described(f'{outcome.check.id}: {outcome.check.title}')}{directive}"
-    if mark in (Verdict.PASS, Verdict.SKIP):
+    if mark in (OutcomeMark.PASS, OutcomeMark.SKIP):
         return
     yield "  ---"
     for name, value in _diagnosis(report, outcome).items():

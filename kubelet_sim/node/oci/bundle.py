@@ -16,9 +16,9 @@ from typing import Any
 from attrs import evolve, frozen
 
 from kubelet_sim.container.cdi.registry import NO_CDI, Registry
-from kubelet_sim.container.config import Bind, ContainerConfig, Made
+from kubelet_sim.container.config import Bind, ContainerConfig, MadeByKubelet
 from kubelet_sim.container.host import HostFiles
-from kubelet_sim.container.oci import Derived, RuntimeOptions, derive
+from kubelet_sim.container.oci import DerivedSpec, RuntimeOptions, derive
 from kubelet_sim.container.paths import from_root
 from kubelet_sim.errors import ContainerRefused, UsageError
 from kubelet_sim.node.oci.runtime_limits import fit_machine
@@ -112,13 +112,13 @@ def rewrite(bundle: Bundle, spec: Mapping[str, Any]) -> Bundle:
 def _make(bind: Bind, bundle: Path) -> None:
     """What the kubelet makes before the container is created: volumes and the termination message are for every user."""
     path = Path(bind.host_path)
-    if bind.made is Made.NOTHING:
+    if bind.made is MadeByKubelet.NOTHING:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if bind.volume_path:
         _make_directory(Path(bind.volume_path), bundle)
         path.symlink_to(bind.volume_path)
-    elif bind.made is Made.DIRECTORY:
+    elif bind.made is MadeByKubelet.DIRECTORY:
         _make_directory(path, bundle)
     elif path.name == "etc-hosts":
         path.write_text(_HOSTS, encoding="utf-8")
@@ -149,7 +149,7 @@ def _fill_gaps(spec: dict[str, Any], directory: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _host_paths(config: ContainerConfig, derived: Derived) -> dict[str, str]:
+def _host_paths(config: ContainerConfig, derived: DerivedSpec) -> dict[str, str]:
     """Where the host has each device node of the container."""
     of_cdi = {each.key: each.host_path for each in derived.applied if each.part == "device"}
     return {each.container_path: from_root(each.host_path) for each in config.devices} | of_cdi

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubelet_sim.cli.main import cli
-from kubelet_sim.fuzz import FuzzConfig, Searched
+from kubelet_sim.fuzz import FuzzConfig, SearchResult
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_nothing_found_is_told_for_what_it_is_worth(
 ) -> None:
     """Whether the time ended a run, and whether there were hardly any, and what to do then."""
 
-    def search(config: FuzzConfig, *_: object) -> Searched:
-        return Searched(config, runs, 9, 25.0, was_cut=was_cut)
+    def search(config: FuzzConfig, *_: object) -> SearchResult:
+        return SearchResult(config, runs, 9, 25.0, was_cut=was_cut)
 
     monkeypatch.setattr("kubelet_sim.fuzz.search", search)
     done = CliRunner().invoke(cli, ["fuzz", "--patience", "4s", "--", "./p"])

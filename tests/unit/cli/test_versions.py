@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from kubelet_sim.cli.main import cli
 from kubelet_sim.profiles import RELEASES
-from kubelet_sim.profiles.words import SWITCHES
+from kubelet_sim.profiles.switch_texts import SWITCHES
 
 
 def run(*arguments: str) -> Result:

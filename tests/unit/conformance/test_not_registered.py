@@ -6,14 +6,14 @@ import socket
 from pathlib import Path
 
 from kubelet_sim.conformance.checks.registration import not_registered
-from kubelet_sim.conformance.plugin_log import Registered
+from kubelet_sim.conformance.plugin_log import RegisterCall
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.plugin import API_VERSION, Registration
 
 
-def tried(path: Path) -> Registered:
+def tried(path: Path) -> RegisterCall:
     """A Register call with the socket of that path."""
-    return Registered(1.0, Registration(API_VERSION, path.name, ResourceName("example.com/gpu")), None, str(path), 1)
+    return RegisterCall(1.0, Registration(API_VERSION, path.name, ResourceName("example.com/gpu")), None, str(path), 1)
 
 
 def test_nobody_tried() -> None:

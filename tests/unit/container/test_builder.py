@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubelet_sim.container import KubeletContext, container_config
-from kubelet_sim.container.config import ContainerConfig, Giver, Made, Propagation
+from kubelet_sim.container.config import ContainerConfig, Giver, MadeByKubelet, Propagation
 from kubelet_sim.container.environment import ClusterData
 from kubelet_sim.core.devices.response_merge import merged, without_cdi
 from kubelet_sim.errors import UsageError
@@ -41,7 +41,7 @@ def test_a_plain_container() -> None:
     config = built()
     assert (config.envs, config.devices, config.cdi_devices) == ((), (), ())
     assert [each.container_path for each in config.mounts] == ["/etc/hosts", "/dev/termination-log"]
-    assert [each.made for each in config.mounts] == [Made.FILE, Made.FILE]
+    assert [each.made for each in config.mounts] == [MadeByKubelet.FILE, MadeByKubelet.FILE]
     assert config.mounts[0].host_path == f"{POD_DIRECTORY}/etc-hosts"
     assert {each.origin.giver for each in config.mounts} == {Giver.KUBELET}
     assert dict(config.labels)["io.kubernetes.pod.uid"] == UID

@@ -11,7 +11,7 @@ import pytest
 from attrs import define, field
 
 from kubelet_sim.fuzz import FuzzConfig, search
-from kubelet_sim.fuzz.plan_runs import Failure, OutOfTime
+from kubelet_sim.fuzz.plan_runs import OutOfTime, PlanFailure
 from kubelet_sim.fuzz.story_file import story_text
 
 SEARCH = sys.modules["kubelet_sim.fuzz.search"]
@@ -33,7 +33,7 @@ class Runs:
         """The time."""
         return self.now_s
 
-    def run(self, document: Mapping[str, Any], _: FuzzConfig, at_most_s: float) -> Failure | None:
+    def run(self, document: Mapping[str, Any], _: FuzzConfig, at_most_s: float) -> PlanFailure | None:
         """Play it."""
         self.limits_s.append(at_most_s)
         self.now_s += min(A_RUN_S, at_most_s)
@@ -43,7 +43,7 @@ class Runs:
             raise OutOfTime
         if self.wrong not in verbs:
             return None
-        return Failure(verbs.index(self.wrong), self.wrong, "it is wrong")
+        return PlanFailure(verbs.index(self.wrong), self.wrong, "it is wrong")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from kubelet_sim.profiles import (
     Sweep,
     profile_of,
 )
-from kubelet_sim.profiles.words import SWITCHES
+from kubelet_sim.profiles.switch_texts import SWITCHES
 
 LATEST = "next"
 CHANGES: dict[str, dict[str, object]] = {

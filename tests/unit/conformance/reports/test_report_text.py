@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from kubelet_sim.conformance.reports.report_text import Verdict, checks_of, conforms, mark_of, plain, tally, verdict
+from kubelet_sim.conformance.reports.report_text import OutcomeMark, checks_of, conforms, mark_of, plain, tally, verdict
 from kubelet_sim.conformance.verdict import Outcome, Status
 from tests.unit.conformance.reports.samples import (
     ALL,
@@ -23,20 +23,20 @@ from tests.unit.conformance.reports.samples import (
 @pytest.mark.parametrize(
     "outcome, is_strict, mark",
     [
-        (PASSED, False, Verdict.PASS),
-        (FAILED, False, Verdict.FAIL),
-        (WARNED, False, Verdict.WARN),
-        (WARNED, True, Verdict.FAIL),
-        (evolve(WARNED, is_known=True), True, Verdict.KNOWN),
-        (SKIPPED, True, Verdict.SKIP),
-        (evolve(SKIPPED, is_known=True), False, Verdict.SKIP),
-        (BROKEN, False, Verdict.BROKEN),
-        (evolve(BROKEN, is_known=True), False, Verdict.KNOWN),
-        (KNOWN, False, Verdict.KNOWN),
-        (FIXED, False, Verdict.FIXED),
+        (PASSED, False, OutcomeMark.PASS),
+        (FAILED, False, OutcomeMark.FAIL),
+        (WARNED, False, OutcomeMark.WARN),
+        (WARNED, True, OutcomeMark.FAIL),
+        (evolve(WARNED, is_known=True), True, OutcomeMark.KNOWN),
+        (SKIPPED, True, OutcomeMark.SKIP),
+        (evolve(SKIPPED, is_known=True), False, OutcomeMark.SKIP),
+        (BROKEN, False, OutcomeMark.BROKEN),
+        (evolve(BROKEN, is_known=True), False, OutcomeMark.KNOWN),
+        (KNOWN, False, OutcomeMark.KNOWN),
+        (FIXED, False, OutcomeMark.FIXED),
     ],
 )
-def test_a_mark_says_how_an_outcome_counts(outcome: Outcome, is_strict: bool, mark: Verdict) -> None:
+def test_a_mark_says_how_an_outcome_counts(outcome: Outcome, is_strict: bool, mark: OutcomeMark) -> None:
     """Warnings count if strict; a known failure does not, unless it passes; and a run fails for just those that count."""
     run = report(outcome, is_strict=is_strict)
     assert mark_of(run, outcome) is mark
@@ -78,4 +78,4 @@ def test_evidence_becomes_json() -> None:
         "o": 1j,
     }
     assert plain(value) == {"1": ["a", "b"], "n": "nan", "s": "passed", "b": "01", "t": [1, None, True], "o": "1j"}
-    assert len({mark_of(EVERYTHING, each) for each in ALL}) == len(Verdict)
+    assert len({mark_of(EVERYTHING, each) for each in ALL}) == len(OutcomeMark)

@@ -18,7 +18,7 @@ NOT_SWITCHES = ("version", "stands_for", "was_read")
 
 
 @frozen
-class Switch:
+class SwitchTexts:
     """One switch in words."""
 
     name: str
@@ -29,10 +29,10 @@ class Switch:
 
 
 @frozen
-class Moved:
+class SwitchMoved:
     """A switch that two releases have at different values."""
 
-    switch: Switch
+    switch: SwitchTexts
     before: Any
     after: Any
 
@@ -42,12 +42,12 @@ class Moved:
         return self.switch.words[self.after]
 
 
-def _truth(name: str, title: str, rules: str, yes: str, no: str) -> Switch:
-    return Switch(name, title, tuple(rules.split()), MappingProxyType({True: yes, False: no}))
+def _truth(name: str, title: str, rules: str, yes: str, no: str) -> SwitchTexts:
+    return SwitchTexts(name, title, tuple(rules.split()), MappingProxyType({True: yes, False: no}))
 
 
-def _choice(name: str, title: str, rules: str, words: Mapping[Any, str]) -> Switch:
-    return Switch(name, title, tuple(rules.split()), MappingProxyType(dict(words)))
+def _choice(name: str, title: str, rules: str, words: Mapping[Any, str]) -> SwitchTexts:
+    return SwitchTexts(name, title, tuple(rules.split()), MappingProxyType(dict(words)))
 
 
 _ALL = (
@@ -398,20 +398,20 @@ _ALL = (
     ),
 )
 
-SWITCHES: Mapping[str, Switch] = MappingProxyType({switch.name: switch for switch in _ALL})
+SWITCHES: Mapping[str, SwitchTexts] = MappingProxyType({switch.name: switch for switch in _ALL})
 """In the order in which a profile has them."""
 
 
-def moved(before: Profile, after: Profile) -> tuple[Moved, ...]:
+def moved(before: Profile, after: Profile) -> tuple[SwitchMoved, ...]:
     """The switches at which two releases differ, in the order of the profile."""
     return tuple(_moved(before, after))
 
 
-def _moved(before: Profile, after: Profile) -> Iterator[Moved]:
+def _moved(before: Profile, after: Profile) -> Iterator[SwitchMoved]:
     for each in fields(Profile):
         old, new = getattr(before, each.name), getattr(after, each.name)
         if each.name not in NOT_SWITCHES and old != new:
-            yield Moved(SWITCHES[each.name], old, new)
+            yield SwitchMoved(SWITCHES[each.name], old, new)
 
 
 def value_text(value: object) -> str:

@@ -9,7 +9,7 @@ from attrs import fields
 from kubelet_sim.profiles import RELEASES, Profile
 from kubelet_sim.profiles.gates import GATES, gates_of
 from kubelet_sim.profiles.releases import minor_of
-from kubelet_sim.profiles.words import NOT_SWITCHES, SWITCHES, moved, value_text
+from kubelet_sim.profiles.switch_texts import NOT_SWITCHES, SWITCHES, moved, value_text
 from kubelet_sim.rules import RULES
 
 
