@@ -31,6 +31,10 @@ _GRAMMAR = re.compile(
     r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[A-Za-z]*))"
 )
+_KIBI = 1024
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_DECIMAL = {-3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_LARGEST_POWER = max(_DECIMAL)
 _LONGEST_TEXT = 1000
 _LARGEST_EXPONENT = 1000
 _NANO = 10**9
@@ -83,6 +87,26 @@ class Quantity:
     def milli_value(self) -> int:
         """In thousandths, rounded up: how cpu is counted."""
         return math.ceil(self.amount * 1000)
+
+    @property
+    def canonical(self) -> str:
+        """As the API server writes it back: whole, with the largest suffix of its kind that leaves it so; at most thousandths."""
+        sign = "-" if self.amount < 0 else ""
+        match, size = _GRAMMAR.fullmatch(self.text), abs(Fraction(math.ceil(self.amount * 1000), 1000))
+        written = match["suffix"] or "" if match else ""
+        if written.endswith("i") and size >= _KIBI:
+            size, number = Fraction(math.ceil(size)), 0
+            while size % _KIBI == 0 and number < len(_BINARY) - 1:
+                size, number = size / _KIBI, number + 1
+            return f"{sign}{size}{_BINARY[number]}"
+        power = -3 if size.denominator > 1 else 0
+        size /= Fraction(10) ** power
+        has_exponent = match is not None and match["exponent"] is not None
+        while size and size % 1000 == 0 and (has_exponent or power < _LARGEST_POWER):
+            size, power = size / 1000, power + 3
+        if has_exponent:
+            return f"{sign}{size}e{power}" if power else f"{sign}{size}"
+        return f"{sign}{size}{_DECIMAL[power]}"
 
     @property
     def is_integer(self) -> bool:

@@ -52,3 +52,5 @@ class NodeConfig:
     """Where metrics and health are shown, `HOST:PORT`; port 0: any that is free. `None`: nowhere."""
     seed: int = 0
     """For the stretch of status periods. Rules: DM-65"""
+    node_name: str = "kubelet-sim"
+    """What the node is called in its node object, in events, in `spec.nodeName`, and in names of static pods."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from random import Random
 from typing import Self
 
@@ -19,6 +20,8 @@ from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import NODE_NAME, WARNING, Events
+from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
+from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.faults import FaultBook
@@ -71,14 +74,26 @@ class Node:
         """The way to plugins, past all hooks."""
         self._root: Root | None = None
         self._control: ControlServer | None = None
+        times = NodeTimes(MANUAL_START if isinstance(clock, ManualClock) else datetime.now(UTC), self.transcript.now)
+        runtime, self.api_objects = SimulatedRuntime(), ObjectsInMemory(times)
+        """What the API server has: pods with their statuses."""
         self._around = around = Surroundings(
             config=config,
             clock=clock,
             transcript=self.transcript,
             events=Events(lambda: clock.now() - started_at_s),
-            runtime=SimulatedRuntime(),
+            runtime=runtime,
             started_at_s=started_at_s,
-            statuses=StatusManager(config.profile, clock, self.transcript, Random(config.seed)),  # noqa: S311 - stretches periods, keeps no secrets
+            api=self.api_objects,
+            statuses=StatusManager(
+                config.profile,
+                clock,
+                self.transcript,
+                Random(config.seed),  # noqa: S311 - stretches periods, keeps no secrets
+                self.api_objects,
+                runtime,
+                times,
+            ),
             timers=Timers(clock),
         )
         self.pods = MainLoop(around)
@@ -95,7 +110,7 @@ class Node:
             self.pods.busy_for_s,
         )
         self._processes = KubeletProcesses(around, self._booting, NodeObject(config.machine, config.machine))
-        self.views = NodeViews(around, self.pods.table, lambda: self._processes.node_object)
+        self.views = NodeViews(around, self.pods.table, self.api_objects, lambda: self._processes.node_object)
         """What can be seen of the node."""
         self.fault_book = FaultBook(self)
         """What goes wrong on purpose."""

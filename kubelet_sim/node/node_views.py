@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from copy import deepcopy
 from typing import Any
 
 from attrs import evolve
@@ -12,9 +13,11 @@ from kubelet_sim.core.state import State
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
+from kubelet_sim.node.api_objects.api_server import PODS
+from kubelet_sim.node.api_objects.new_pod import new_pod
+from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.pods.container_status import TERMINAL
-from kubelet_sim.node.pods.pod_status import pod_object
 from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
 from kubelet_sim.node.surroundings import Surroundings
@@ -27,13 +30,21 @@ class NodeViews:
 
     Args:
         around: what the node consists of.
-        pods: those that the API server knows.
+        pods: those that the kubelet knows.
+        objects: those of the API server.
         node_object: of the API server, as the last kubelet process left it.
     """
 
-    def __init__(self, around: Surroundings, pods: PodTable, node_object: Callable[[], NodeObject]) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        pods: PodTable,
+        objects: ObjectsInMemory,
+        node_object: Callable[[], NodeObject],
+    ) -> None:
         self._around = around
         self._pods = pods
+        self._objects = objects
         self._node_object = node_object
 
     def status(self) -> NodeSnapshot:
@@ -63,13 +74,14 @@ class NodeViews:
         return self._around.events.views()
 
     def pod(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        """A pod with its status, as the API would show it: see `kubelet_sim.node.pods.pod_status`.
+        """A pod as the API server has it, with what the kubelet told last of its status.
 
         Raises:
             UsageError: there is no such pod.
         """
         known = self._pods.find(name, namespace)
-        return pod_object(known, self._around.runtime, self._around.statuses.of(known.pod))
+        found = self._objects.find(PODS, name, namespace)
+        return deepcopy(dict(found or new_pod(known.pod, self._around.config.node_name, known.phase)))
 
     def knows(self, uid: PodUID) -> bool:
         """Whether there is a pod of that uid, whatever its phase."""

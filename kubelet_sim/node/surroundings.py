@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import define, field, frozen
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.node.api_objects.api_server import ApiServer
 from kubelet_sim.node.api_objects.events import Events
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
@@ -69,8 +70,9 @@ class Surroundings:
     runtime: SimulatedRuntime
     started_at_s: float
     """When the node started, on its clock."""
+    api: ApiServer
     statuses: StatusManager
-    """What the API server was told of the devices of pods."""
+    """Tells the API server of the pods."""
     timers: Timers = field(eq=False)
     kubelet: KubeletInCharge = field(factory=KubeletInCharge, eq=False)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -31,6 +30,7 @@ from kubelet_sim.node.api_objects.api_server import (
     VersionGone,
     WatchEvent,
 )
+from kubelet_sim.node.api_objects.node_times import NodeTimes
 from kubelet_sim.node.bell import Bell
 
 KEPT_CHANGES = 1000
@@ -38,13 +38,6 @@ KEPT_CHANGES = 1000
 FOR_EVER_S = 3600.0
 DEFAULT_GRACE_S = 30
 TERMINAL = frozenset({"Succeeded", "Failed"})
-MANUAL_START = datetime(2026, 1, 1, tzinfo=UTC)
-"""What wall clocks show when a node starts whose time is moved by hand."""
-
-
-def rfc3339(moment: datetime) -> str:
-    """A moment as the API writes it, to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @define
@@ -74,11 +67,11 @@ class ObjectsInMemory:
     """Objects by kind, namespace and name; see `ApiServer`.
 
     Args:
-        now: the wall time.
+        times: those that it writes into objects.
     """
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        self._now = now
+    def __init__(self, times: NodeTimes) -> None:
+        self._times = times
         self._version = 0
         self._objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         self._changes: dict[str, _Changes] = {}
@@ -118,7 +111,7 @@ class ObjectsInMemory:
         if self.find(kind, name, namespace) is not None:
             raise ObjectExists(kind, name)
         given.setdefault("uid", str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind.plural}/{self._version + 1}")))
-        made = {**obj, "metadata": {**given, "creationTimestamp": rfc3339(self._now())}}
+        made = {**obj, "metadata": {**given, "creationTimestamp": self._times.now()}}
         if "spec" in obj and kind is not EVENTS:
             made["metadata"]["generation"] = 1
         return self._keep(kind, made, Change.ADDED)
@@ -141,10 +134,11 @@ class ObjectsInMemory:
             self._tell(kind, found, Change.DELETED)
             return
         if grace_s is None:
-            grace_s = (found.get("spec") or {}).get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
+            wanted = (found.get("spec") or {}).get("terminationGracePeriodSeconds")
+            grace_s = wanted if isinstance(wanted, int) else DEFAULT_GRACE_S
         before_s = found["metadata"].get("deletionGracePeriodSeconds")
         if before_s is None or grace_s < before_s:
-            until = rfc3339(self._now() + timedelta(seconds=grace_s))
+            until = self._times.now(grace_s)
             marked = {"metadata": {"deletionTimestamp": until, "deletionGracePeriodSeconds": grace_s}}
             self._keep(kind, _next_generation(found, merged(found, marked), is_new=True), Change.MODIFIED)
 
@@ -183,8 +177,10 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
             after.pop(name, None)
         elif isinstance(value, Mapping):
             after[name] = merged(was if isinstance(was, Mapping) else {}, value)
-        elif name == "conditions" and isinstance(value, list):
+        elif name == "conditions":
             after[name] = _merged_conditions(was or [], value)
+            if not after[name]:
+                del after[name]
         else:
             after[name] = value
     return after

@@ -7,7 +7,9 @@ The pods themselves outlive the kubelet process; whichever process runs deals wi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -22,7 +24,9 @@ from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.life import GRACEFUL, Deletion
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.response import ContainerSpec
+from kubelet_sim.node.api_objects.api_server import PODS, ObjectConflict, ObjectNotFound, Preconditions
 from kubelet_sim.node.api_objects.events import WARNING
+from kubelet_sim.node.api_objects.new_pod import new_pod, pod_spec
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.pods import scripted_containers as scripted
 from kubelet_sim.node.pods.back_off import BackOff
@@ -35,6 +39,9 @@ from kubelet_sim.node.surroundings import Surroundings
 
 RESIZE_AFTER_START_S = 30.0
 """When a kubelet looks at resizes that it could not look at before, as its pod sources were not ready. Rules: DM-114"""
+
+SHORTEST_GRACE_S = 1
+"""What an API server makes of a deletion with less that is not forced."""
 
 
 @define
@@ -68,7 +75,9 @@ class MainLoop:
         """
         kubelet = self._around.kubelet.required()
         scripted.check(pod)
-        verdict = await self._admit(self._add(pod), kubelet)
+        known = self._add(pod)
+        await self._create(pod)
+        verdict = await self._admit(known, kubelet)
         if verdict is None:
             raise UsageError(f"pod {pod.key} was deleted before it was admitted")
         return verdict
@@ -77,6 +86,10 @@ class MainLoop:
         """Get to know a pod, as a kubelet of the node's release sees it."""
         around = self._around
         return self.table.add(as_known(around.config.profile, pod), around.now())
+
+    async def _create(self, pod: Pod) -> None:
+        """Tell the API server of a pod that is bound to this node."""
+        await self._around.api.create(PODS, new_pod(pod, self._around.config.node_name))
 
     async def apply(self, pods: Sequence[Pod]) -> None:
         """Put pods on the node, all or none, and return at once: their verdicts come one after the other, once a kubelet runs.
@@ -94,7 +107,8 @@ class MainLoop:
             for known in added:
                 self.table.drop(known.pod.uid)
             raise
-        for known in added:
+        for known, pod in zip(added, pods, strict=True):
+            await self._create(pod)
             around.transcript.add("node", known.pod.key, "pod created")
             if kubelet is not None:
                 kubelet.run(self._admit(known, kubelet))
@@ -116,6 +130,7 @@ class MainLoop:
             for pod in resized:
                 if (known := self.table.get(pod.uid)) is not None:  # else it was deleted by now
                     known.wanted = pod
+                    await self._around.api.patch(PODS, pod.name, pod.namespace, {"spec": pod_spec(pod)})
                     kubelet.run(self._resize(known, pod, kubelet))
         return answers
 
@@ -134,8 +149,9 @@ class MainLoop:
                 known.settled(wanted)
                 text = "no resize is asked for any more: the pod has what it is to have"
                 self._around.transcript.add("node", wanted.key, text, rules=("DM-114",))
-                return
-            known.resized(wanted, await kubelet.resize(wanted))
+            else:
+                known.resized(wanted, await kubelet.resize(wanted))
+            await self._around.statuses.tell(known)
 
     async def _resize_later(self, known: KnownPod, wanted: Pod, kubelet: Kubelet) -> None:
         """What an earlier process left undecided, or refused: by now plugins may have come back. Rules: DM-114"""
@@ -186,7 +202,7 @@ class MainLoop:
                 named = [self.table.get(uid) for uid in notices.take()]
                 for known in named:
                     if known is not None:
-                        self._around.statuses.sync(known.pod, kubelet.state)
+                        await self._around.statuses.sync(known, kubelet.state)
 
     async def _admit(self, known: KnownPod, kubelet: Kubelet) -> Admission | None:
         """In turn with every other addition and removal; `None` for a pod that was deleted before. Rules: DM-74, DM-77"""
@@ -202,9 +218,10 @@ class MainLoop:
             around.events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
             around.runtime.stop(known.pod, KILLED, around.now())
             around.statuses.forget(known.pod)
+            await around.statuses.tell(known)
             return verdict
-        around.statuses.sync(known.pod, kubelet.state)
-        known.resyncs = kubelet.run(around.statuses.resyncs(known.pod, kubelet.state))
+        await around.statuses.sync(known, kubelet.state)
+        known.resyncs = kubelet.run(around.statuses.resyncs(known, kubelet.state))
         if around.config.runs_containers:
             known.worker = kubelet.run(self._run(known, kubelet))
         return verdict
@@ -235,20 +252,22 @@ class MainLoop:
         how.check()
         kubelet, known = self._around.kubelet.process, self.table.find(name, namespace)
         if kubelet is None:
-            self._forget(known, "no kubelet knows of it")
+            await self._forget(known, "no kubelet knows of it")
             return
         async with self._turn:
             if self.table.get(known.pod.uid) is not known:
                 return  # Somebody else was faster.
             known.let_go()
             if how.is_forced:
-                self._forget(known, "by force")
+                await self._forget(known, "by force")
                 await kubelet.deactivate(known.pod.uid)
                 stopping = kubelet.run(self._stop_unknown(known, kubelet))
                 self._stopping[known.pod.uid] = stopping
                 return
             known.is_deleting = True
             known.grace_s = scripted.grace_s(known.pod) if how.grace_s is None else how.grace_s
+            with contextlib.suppress(ObjectNotFound):  # a pod that ended before
+                await self._around.api.delete(PODS, name, namespace, max(SHORTEST_GRACE_S, ceil(known.grace_s)))
             known.worker = terminating = kubelet.run(self._terminate(known, kubelet))
         if how.waits:
             await finished(terminating)
@@ -256,9 +275,10 @@ class MainLoop:
     async def _terminate(self, known: KnownPod, kubelet: Kubelet) -> None:
         """Its devices stay until all containers have stopped. Rules: DM-116"""
         await self._worker(known, kubelet).stop(known.grace_s)
+        await self._around.statuses.tell(known, is_over=True)
         await kubelet.deactivate(known.pod.uid)
         await self._remove_containers(known.pod, kubelet)
-        self._forget(known)
+        await self._forget(known)
 
     async def _stop_unknown(self, known: KnownPod, kubelet: Kubelet) -> None:
         """The containers of a pod that is not active any more. Rules: DM-116"""
@@ -277,8 +297,11 @@ class MainLoop:
         self._back_off.forget(pod.uid)
         await kubelet.apply(ContainersRemoved(pod))
 
-    def _forget(self, known: KnownPod, how: str = "") -> None:
-        self.table.drop(known.pod.uid)
+    async def _forget(self, known: KnownPod, how: str = "") -> None:
+        pod = known.pod
+        self.table.drop(pod.uid)
+        with contextlib.suppress(ObjectNotFound, ObjectConflict):  # it is gone already, or another one has its name
+            await self._around.api.delete(PODS, pod.name, pod.namespace, 0, Preconditions(uid=pod.uid))
         self._around.statuses.forget(known.pod)
         self._around.transcript.add("node", known.pod.key, f"pod deleted{f': {how}' if how else ''}")
 

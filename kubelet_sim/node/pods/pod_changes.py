@@ -7,17 +7,14 @@ from typing import Any
 
 from attrs import evolve
 
-from kubelet_sim.core.cpus.cpu_manager import is_guaranteed
 from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.applied import AppliedPod
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.node.api_objects.new_pod import SIZES, quality_of_service
 from kubelet_sim.node.pods.pod_table import KnownPod, PodTable
 from kubelet_sim.profiles import Profile
-
-_SIZES = ("cpu", "memory")
-"""What can be changed of a pod that runs."""
 
 
 def sorted_out(
@@ -71,8 +68,8 @@ def _is_resized(pod: Pod, known: KnownPod) -> bool:
         return False
     for mine, its in _pairs(pod, before):
         _check_nothing_removed(pod, mine, its)
-    if _quality(pod) != _quality(before):
-        text = f"would be {_quality(pod)} instead of {_quality(before)}, which no resize can make of it"
+    if quality_of_service(pod) != quality_of_service(before):
+        text = f"would be {quality_of_service(pod)} instead of {quality_of_service(before)}, which no resize can make of it"
         raise UsageError(f"pod {pod.key} {text}; delete it first, or choose other requests and limits")
     return True
 
@@ -80,7 +77,7 @@ def _is_resized(pod: Pod, known: KnownPod) -> bool:
 def _check_nothing_removed(pod: Pod, mine: Container, its: Container) -> None:
     """An amount can be changed, not taken away. Rules: DM-114"""
     for what, now, before in (("limits", mine.limits, its.limits), ("requests", mine.requests, its.requests)):
-        gone = " and ".join(name for name in _SIZES if name in before and name not in now)
+        gone = " and ".join(name for name in SIZES if name in before and name not in now)
         if gone:
             text = f"pod {pod.key}: resource {what} cannot be removed ({gone} of container {mine.name})"
             raise UsageError(f"{text}; delete the pod first, or keep them")
@@ -97,7 +94,7 @@ def _amounts(container: Container) -> tuple[Mapping[str, Quantity], Mapping[str,
 
 def _fixed_amounts(container: Container) -> list[dict[str, Quantity]]:
     """What no resize changes: nothing of an init container, cpu and memory of all others."""
-    changing = () if container.kind is ContainerKind.INIT else _SIZES
+    changing = () if container.kind is ContainerKind.INIT else SIZES
     return [{name: each for name, each in amounts.items() if name not in changing} for amounts in _amounts(container)]
 
 
@@ -116,16 +113,3 @@ def _without_limits(container: Mapping[str, Any]) -> Mapping[str, Any]:
     resources = container.get("resources") or {}
     rest = {name: value for name, value in resources.items() if name not in {"limits", "requests"}}
     return {**container, "resources": rest}
-
-
-def _quality(pod: Pod) -> str:
-    """The pod's quality of service, which decides who is ended first when memory runs out; an amount of 0 is none."""
-    if is_guaranteed(pod):
-        return "Guaranteed"
-    asks = any(
-        name in amounts and amounts[name].amount > 0
-        for each in pod.all_containers()
-        for amounts in _amounts(each)
-        for name in _SIZES
-    )
-    return "Burstable" if asks else "BestEffort"

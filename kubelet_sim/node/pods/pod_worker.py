@@ -50,7 +50,7 @@ class PodWorker:
         while True:
             known.changed.clear()
             wait_s = await self._sync()
-            self._update_phase()
+            await self._update_phase()
             if known.is_terminal:
                 await self._kubelet.deactivate(known.pod.uid)
                 if known.resyncs is not None:
@@ -76,6 +76,7 @@ class PodWorker:
             if around.runtime.end(held, KILLED if is_killed else 0, around.now()) and at_s:
                 how = "killed: its grace period was over" if is_killed else "stopped"
                 self._note(f"container {held.name} {how}")
+                await around.statuses.tell(self._known)
 
     async def _sync(self) -> float | None:
         """Do what can be done now; how long until there may be more without anything having happened, if ever."""
@@ -180,14 +181,14 @@ class PodWorker:
         self._known.waiting[container.name] = now
         return before != now
 
-    def _update_phase(self) -> None:
+    async def _update_phase(self) -> None:
         """Pending as long as a container waits that never ran. Rules: DM-104"""
         known = self._known
         phase = phase_of(known.pod, known.statuses(self._around.runtime))
         if phase != known.phase:
             known.phase = phase
             self._note(f"phase {phase}")
-        self._around.statuses.sync(known.pod, self._kubelet.state)
+        await self._around.statuses.sync(known, self._kubelet.state)
 
     async def _rest(self, wait_s: float | None) -> None:
         """Until a container ends, or for so long."""

@@ -1,21 +1,27 @@
-"""The part of a pod's status that is about devices, as the API server has it: what the kubelet said when it last synced.
+"""The kubelet's status manager: it tells the API server what becomes of pods.
 
-It is not a live look at the device manager: between two syncs of a pod it stays as it was (DM-158). A pod is synced when it
-is admitted, when something changes about its containers, when a notice names it, and otherwise every 60 to 90 s.
+What a status says of devices is no live look at the device manager: between two syncs of a pod it stays as it was (DM-158). A
+pod is synced when it is admitted, when something changes about its containers, when a notice names it, and otherwise every 60
+to 90 s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 from random import Random
 
 from attrs import define, field
 
-from kubelet_sim.core.devices.pod_device_health import ContainerHealth, allocated_resources_status
+from kubelet_sim.core.devices.pod_device_health import allocated_resources_status
 from kubelet_sim.core.state import State
-from kubelet_sim.model.ids import ContainerName, PodUID
+from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Pod
+from kubelet_sim.node.api_objects.api_server import PODS, ApiServer, ObjectNotFound, Preconditions
+from kubelet_sim.node.api_objects.node_times import NodeTimes
+from kubelet_sim.node.pods.container_status import TERMINAL
+from kubelet_sim.node.pods.pod_status import PodHealth, StatusUpdate
+from kubelet_sim.node.pods.pod_table import KnownPod
+from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.profiles import HealthNotices, Profile
 from kubelet_sim.transcript import RecordLevel, Transcript
@@ -25,32 +31,54 @@ RESYNC_S, RESYNC_STRETCH = 60.0, 0.5
 LOOK_S = 1.0
 """How often a kubelet looks which pods are due."""
 
-PodHealth = Mapping[ContainerName, ContainerHealth]
-
 
 @define
 class StatusManager:
-    """What the API server was told of the devices of each pod. It outlives kubelet processes."""
+    """Tells the API server of the pods' statuses. What it has told of devices outlives kubelet processes."""
 
     _profile: Profile
     _clock: Clock
     _transcript: Transcript
     _random: Random
+    _api: ApiServer
+    _runtime: SimulatedRuntime
+    _times: NodeTimes
     _told: dict[PodUID, PodHealth] = field(factory=dict)
 
     def of(self, pod: Pod) -> PodHealth:
         """As last told; empty if nothing was, or if this kubelet has no such field. Rules: DM-154, DM-158"""
         return self._told.get(pod.uid, {})
 
-    def sync(self, pod: Pod, state: State) -> None:
-        """Tell the API server what the device manager says now.
+    async def sync(self, known: KnownPod, state: State) -> None:
+        """Tell the API server of the pod, with what the device manager says now of its devices.
 
-        An update that the API server finds invalid is refused as a whole, so the status stays as it was.
+        An update of the health that the API server finds invalid is refused, so that part stays as it was.
 
         Rules: DM-154, DM-155, DM-158, DM-159
         """
-        if self._profile.health_notices is HealthNotices.NEVER:
+        if self._profile.health_notices is not HealthNotices.NEVER:
+            self._take_health(known.pod, state)
+        await self.tell(known)
+
+    async def tell(self, known: KnownPod, *, is_over: bool = False) -> None:
+        """Tell the API server of the pod as it is, but for its devices, of which it is told at a sync; a terminal phase is final.
+
+        Args:
+            known: the pod.
+            is_over: whether it was deleted, and its containers have stopped.
+        """
+        pod = known.pod
+        try:
+            told = await self._api.get(PODS, pod.name, pod.namespace)
+        except ObjectNotFound:
             return
+        if told["metadata"]["uid"] != pod.uid or told["status"]["phase"] in TERMINAL:
+            return
+        shows_sizes = self._profile.resizes_in_place
+        update = StatusUpdate(known, self._runtime, self.of(pod), self._times, is_over=is_over, shows_sizes=shows_sizes)
+        await self._api.patch(PODS, pod.name, pod.namespace, update.patch(told), Preconditions(uid=pod.uid))
+
+    def _take_health(self, pod: Pod, state: State) -> None:
         now = {name: health for name, health in allocated_resources_status(state, pod).items() if health}
         if now == self.of(pod):
             return
@@ -60,17 +88,18 @@ class StatusManager:
             self._transcript.add("node", pod.key, text, rules=("DM-159",), level=RecordLevel.WARNING)
             return
         self._told[pod.uid] = now
-        self._transcript.add("node", pod.key, f"device health in its status: {_told(now)}", rules=("DM-155", "DM-158"))
+        text = f"device health in its status: {_health_text(now)}"
+        self._transcript.add("node", pod.key, text, rules=("DM-155", "DM-158"))
 
-    async def resyncs(self, pod: Pod, state: State) -> None:
+    async def resyncs(self, known: KnownPod, state: State) -> None:
         """Sync again and again, until cancelled. Rules: DM-158"""
         while self._profile.health_notices is not HealthNotices.NEVER:
             due_s = self._clock.now() + RESYNC_S * (1 + self._random.uniform(0, RESYNC_STRETCH))
             await self._clock.sleep(ceil(due_s / LOOK_S) * LOOK_S - self._clock.now())
-            self.sync(pod, state)
+            await self.sync(known, state)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is gone."""
+        """Forget what was told of the devices of a pod that is gone, or was refused."""
         self._told.pop(pod.uid, None)
 
 
@@ -89,7 +118,7 @@ def refusal(pod: Pod, health: PodHealth) -> str | None:
     return None
 
 
-def _told(health: PodHealth) -> str:
+def _health_text(health: PodHealth) -> str:
     parts = [
         f"{container} {resource} {', '.join(f'{device} {word}' for device, word in devices.items())}"
         for container, resources in health.items()

@@ -97,3 +97,26 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ValueError:
         return
     assert quantity.amount.denominator <= 10**9
+
+
+@pytest.mark.parametrize(
+    "text, canonical",
+    [
+        ("0", "0"),
+        ("1000m", "1"),
+        ("0.5", "500m"),
+        ("0.0005", "1m"),
+        ("1000", "1k"),
+        ("1500", "1500"),
+        ("-2000", "-2k"),
+        ("1000E", "1000E"),
+        ("1024Mi", "1Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("1e4", "10e3"),
+        ("1e0", "1"),
+    ],
+)
+def test_canonical_form(text: str, canonical: str) -> None:
+    """An amount is written back as the API server writes it: suffixes of the kind it had, nothing behind the point."""
+    assert Quantity.parse(text).canonical == canonical

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,12 +21,13 @@ from kubelet_sim.node.api_objects.api_server import (
     VersionGone,
     WatchEvent,
 )
-from kubelet_sim.node.api_objects.objects_in_memory import KEPT_CHANGES, MANUAL_START, ObjectsInMemory, merged
+from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
+from kubelet_sim.node.api_objects.objects_in_memory import KEPT_CHANGES, ObjectsInMemory, merged
 
 
 def made(passed_s: float = 0.0) -> ObjectsInMemory:
     """A store so long after its start."""
-    return ObjectsInMemory(lambda: MANUAL_START + timedelta(seconds=passed_s))
+    return ObjectsInMemory(NodeTimes(MANUAL_START, lambda: passed_s))
 
 
 def pod(name: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:

@@ -32,9 +32,11 @@ def shown(it: Bench) -> tuple[str, str, list[str]]:
     """The cpu that the pod is to have, the cpu that it has, and why it does not have the other."""
     pod = it.node.pod("p")
     cpu = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    conditions = pod["status"].get("conditions", [])
-    assert all(each["type"] == "PodResizePending" for each in conditions)
-    return cpu, dict(view(it).requests)["cpu"], [each["reason"] for each in conditions]
+    pending = [each["reason"] for each in pod["status"]["conditions"] if each["type"] == "PodResizePending"]
+    (status,) = pod["status"]["containerStatuses"]
+    has = dict(view(it).requests)["cpu"]
+    assert status["resources"]["requests"]["cpu"] == status["allocatedResources"]["cpu"] == has
+    return cpu, has, pending
 
 
 BROKEN = ["UnexpectedAdmissionError"]

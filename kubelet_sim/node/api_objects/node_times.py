@@ -1,0 +1,27 @@
+"""The node's clock as wall time, for objects of the API: it counts from the start of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from attrs import frozen
+
+MANUAL_START = datetime(2026, 1, 1, tzinfo=UTC)
+"""What the wall clock of a node shows at its start if its time is moved by hand."""
+
+
+@frozen
+class NodeTimes:
+    """When the node started, and how long ago that was, in seconds."""
+
+    _start: datetime
+    _passed_s: Callable[[], float]
+
+    def at(self, passed_s: float) -> str:
+        """So many seconds after the start of the node, as the API writes it: RFC 3339, to the second."""
+        return (self._start + timedelta(seconds=passed_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def now(self, later_s: float = 0.0) -> str:
+        """This moment, or one so many seconds later."""
+        return self.at(self._passed_s() + later_s)
