@@ -8,12 +8,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from kubelet_sim.scenario.steps.verbs import SIMPLE, VERBS, WHOLE, Verb  # noqa: E402 - likewise
+from kubelet_sim.scenario.steps import STEPS  # noqa: E402 - likewise
 from kubelet_sim.scenario.story.expectations import MATCHERS  # noqa: E402 - found only now
+from kubelet_sim.scenario.story.step_kind import StepKind  # noqa: E402 - likewise
 from tools import generate_scenario_schema, generated  # noqa: E402 - likewise
 
 PAGE = ROOT / "docs" / "reference" / "scenario.md"
-NODES = {SIMPLE: "not on a node that runs containers", WHOLE: "needs `runs_containers: true`"}
 HEAD = """# Steps of a story
 
 Every step that a [story](../how-to/scenarios.md) may have, and every word with which it may say what it expects. This page and
@@ -40,21 +40,20 @@ A mapping of these words, and of nothing else, is a matcher. With several words,
 def lines() -> Iterator[str]:
     """The rows of both tables."""
     yield HEAD
-    for name, verb in VERBS.items():
-        yield f"| `{name}` | {_keys(verb)} | {_about(verb)} | {verb.comes} |\n"
+    for name, kind in STEPS.items():
+        yield f"| `{name}` | {_keys(kind)} | {_about(kind)} | {kind.comes} |\n"
     yield MIDDLE
     for word, about in MATCHERS.items():
         yield f"| `{word}` | {about} |\n"
 
 
-def _keys(verb: Verb) -> str:
-    return ", ".join([*(f"`{key}`" for key in verb.required), *(f"[`{key}`]" for key in verb.optional)])
+def _keys(kind: StepKind) -> str:
+    return ", ".join(f"`{key}`" if key in kind.needs else f"[`{key}`]" for key in kind.keys)
 
 
-def _about(verb: Verb) -> str:
-    notes = [NODES[verb.nodes]] if verb.nodes in NODES else []
-    notes += ["*look*"] if verb.is_look else []
-    return verb.about + (f" ({'; '.join(notes)})" if notes else "")
+def _about(kind: StepKind) -> str:
+    notes = filter(None, (kind.nodes.value, "*look*" if kind.is_look else ""))
+    return kind.about + (f" ({told})" if (told := "; ".join(notes)) else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ from kubelet_sim.fuzz.config import FuzzConfig
 from kubelet_sim.fuzz.plans import document
 from kubelet_sim.node.interruptible import run_interruptible
 from kubelet_sim.scenario.play.player import PlayedStep, play_step, stage_of
-from kubelet_sim.scenario.play.stage import Stage
+from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 STORY_S = 60.0
@@ -74,7 +74,7 @@ async def _run(document: Mapping[str, Any], config: FuzzConfig, at_most_s: float
             if at_most_s < longest_s:
                 raise OutOfTime from None
             do = story.steps[index].do
-            said = tuple(line for lines in stage.output().values() for line in lines)
+            said = tuple(line for lines in stage.commands.output().values() for line in lines)
             return PlanFailure(index, do, "it did not come to an end", output=said)
     return None
 
@@ -151,7 +151,7 @@ async def _first_look(config: FuzzConfig) -> Mapping[str, int]:
     return usable
 
 
-def _said(stage: Stage) -> str:
+def _said(stage: StoryStage) -> str:
     """What of the plugin's output tells most, behind an error of one line."""
-    told = gist(line for lines in stage.output().values() for line in lines)
+    told = gist(line for lines in stage.commands.output().values() for line in lines)
     return f"; it said: {told}" if told else "; it said nothing"

@@ -7,15 +7,14 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Container, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kubelet_sim.errors import TransportError
-from kubelet_sim.model.pod import Pod
-from kubelet_sim.scenario.play.backstage import Backstage
+from kubelet_sim.scenario.play.scripted_plugins import ScriptedPlugins
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
-from kubelet_sim.scenario.story.story import Story
+from kubelet_sim.scenario.story.story import Step, Story
 from kubelet_sim.wire.unix_socket import short_folder
 from tests.differential.harness import Harness
 
@@ -69,71 +68,85 @@ def _is_done(state: Mapping[str, Any], plugin: ScriptedPlugin) -> bool:
     return bool(sum(link["applied"] for link in mine) == sum(stream.due for stream in plugin.streams))
 
 
-class RealStage(Backstage):
-    """The node's steps, each an operation of the process."""
+class RealStage:
+    """One story on the real manager: the kubelet's steps are operations of the process, the others are those of every stage."""
 
-    def __init__(self, story: Story, harness: Harness, folder: Path) -> None:
-        super().__init__(story, folder, RealDealing(harness), lambda: None)
+    def __init__(self, story: Story, harness: Harness, directory: Path) -> None:
+        self.directory = directory
+        self.plugins = ScriptedPlugins(story.scripts, directory, RealDealing(harness), lambda: None)
         self._harness = harness
 
-    async def _do_kill(self) -> None:
-        await self._harness.ask("kill")
-        await self._caught_up()
+    async def do(self, step: Step) -> Any:
+        """Do one step and return what came."""
+        arguments = dict(step.arguments)
+        if (plugin := arguments.get("plugin")) is not None:
+            arguments["plugin"] = self.plugins.by_name[plugin]
+        came = await _OPERATIONS.get(step.do, step.kind.act)(self, **arguments)
+        return came if step.kind.tells else {}
 
-    async def _do_start(self, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> Any:
-        return await self._harness.ask("start", running=[list(pair) for pair in running], ready=ready)
+    async def ask(self, operation: str, **arguments: Any) -> Any:
+        """What the process answers."""
+        return await self._harness.ask(operation, **arguments)
 
-    async def _do_restart(self, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> None:
-        await self._do_kill()
-        started = await self._do_start(running, ready=ready)
-        if not started["started"]:
-            raise TransportError("the kubelet could not start again")
 
-    async def _do_ready(self, *, value: bool) -> None:
-        await self._harness.ask("ready", ready=value)
+async def _kill(stage: RealStage) -> None:
+    await stage.ask("kill")
+    await stage.plugins.caught_up()
 
-    async def _do_advance(self, seconds: float) -> None:
-        await self._harness.ask("advance", seconds=seconds)
 
-    async def _do_capacity(self) -> Any:
-        return await self._harness.ask("capacity")
+async def _start(stage: RealStage, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> Any:
+    return await stage.ask("start", running=[list(pair) for pair in running], ready=ready)
 
-    async def _do_admit(self, pod: Pod) -> Any:
-        return await self._harness.ask("admit", pod=pod.manifest)
 
-    async def _do_remove(self, pod: str) -> None:
-        await self._harness.ask("remove", uid=pod)
+async def _restart(stage: RealStage, running: Iterable[tuple[str, str]] = (), *, ready: bool = True) -> None:
+    await _kill(stage)
+    started = await _start(stage, running, ready=ready)
+    if not started["started"]:
+        raise TransportError("the kubelet could not start again")
 
-    async def _do_remove_if_active(self, pod: str) -> None:
-        await self._harness.ask("remove", uid=pod)
 
-    async def _do_reclaim(self) -> None:
-        await self._harness.ask("reclaim")
+async def _remove(stage: RealStage, pod: str) -> None:
+    await stage.ask("remove", uid=pod)
 
-    async def _do_container(self, pod: str, container: str) -> Any:
-        return await self._harness.ask("container", uid=pod, container=container)
 
-    async def _do_allocated(self, pod: str) -> Any:
-        return await self._harness.ask("allocated", uid=pod)
+async def _allocated_count(stage: RealStage, pod: str) -> Any:
+    return {
+        container: {resource: len(ids) for resource, ids in resources.items()}
+        for container, resources in (await stage.ask("allocated", uid=pod)).items()
+    }
 
-    async def _do_allocated_count(self, pod: str) -> Any:
-        by_container = await self._do_allocated(pod)
-        return {
-            container: {resource: len(ids) for resource, ids in resources.items()}
-            for container, resources in by_container.items()
-        }
 
-    async def _do_status(self, pod: str) -> Any:
-        return await self._harness.ask("status", uid=pod)
+async def _container(stage: RealStage, pod: str, container: str) -> Any:
+    return await stage.ask("container", uid=pod, container=container)
 
-    async def _do_affinity(self, pod: str, container: str) -> Any:
-        return await self._harness.ask("affinity", uid=pod, container=container)
 
-    async def _do_in_use(self) -> Any:
-        return await self._harness.ask("in-use") or {}
+async def _affinity(stage: RealStage, pod: str, container: str) -> Any:
+    return await stage.ask("affinity", uid=pod, container=container)
 
-    async def _do_state(self) -> Any:
-        return await self._harness.ask("state")
+
+async def _in_use(stage: RealStage) -> Any:
+    return await stage.ask("in-use") or {}
+
+
+_OPERATIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
+    "kill": _kill,
+    "start": _start,
+    "restart": _restart,
+    "ready": lambda stage, value: stage.ask("ready", ready=value),
+    "advance": lambda stage, seconds: stage.ask("advance", seconds=seconds),
+    "capacity": lambda stage: stage.ask("capacity"),
+    "admit": lambda stage, pod: stage.ask("admit", pod=pod.manifest),
+    "remove": _remove,
+    "remove-if-active": _remove,
+    "reclaim": lambda stage: stage.ask("reclaim"),
+    "container": _container,
+    "allocated": lambda stage, pod: stage.ask("allocated", uid=pod),
+    "allocated-count": _allocated_count,
+    "status": lambda stage, pod: stage.ask("status", uid=pod),
+    "affinity": _affinity,
+    "in-use": _in_use,
+    "state": lambda stage: stage.ask("state"),
+}
 
 
 @contextlib.asynccontextmanager
@@ -156,7 +169,7 @@ async def real_stage(story: Story, harness: Harness) -> AsyncGenerator[RealStage
             raise TransportError("the kubelet did not start")
         yield stage
     finally:
-        await stage.close()
+        await stage.plugins.close()
         with contextlib.suppress(Exception):
             await harness.ask("kill")
         shutil.rmtree(root, ignore_errors=True)

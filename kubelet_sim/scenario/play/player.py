@@ -25,9 +25,8 @@ from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile
 from kubelet_sim.scenario.play.observed_calls import Observed
 from kubelet_sim.scenario.play.settled_node import settle_before
-from kubelet_sim.scenario.play.stage import Stage
+from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.play.watched_calls import WatchedCalls
-from kubelet_sim.scenario.play.whole_node import WholeNode
 from kubelet_sim.scenario.story.expectations import Patience, matches, patience
 from kubelet_sim.scenario.story.order import Following
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
@@ -108,7 +107,7 @@ async def play(
     return Played(story, tuple(played))
 
 
-async def play_step(stage: Stage, step: Step, saved: Mapping[str, Any] | None = None) -> PlayedStep:
+async def play_step(stage: StoryStage, step: Step, saved: Mapping[str, Any] | None = None) -> PlayedStep:
     """Do one step, and tell what came or why nothing did.
 
     Args:
@@ -124,17 +123,17 @@ async def play_step(stage: Stage, step: Step, saved: Mapping[str, Any] | None = 
     except KubeletSimError as error:
         failure = str(error)
     done = PlayedStep(step, came, stage.journal(), failure)
-    return done if done.is_right else evolve(done, output=stage.output())
+    return done if done.is_right else evolve(done, output=stage.commands.output())
 
 
-async def _look(stage: Stage, step: Step) -> Any:
+async def _look(stage: StoryStage, step: Step) -> Any:
     waits, expected = (None, None) if step.expect is NO_EXPECTATION else patience(step.expect)
     if waits is None:
         return await stage.do(step)
     return await (_in_real_time if waits.clock == "real" else _on_the_clock)(stage, step, waits, expected)
 
 
-async def _in_real_time(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+async def _in_real_time(stage: StoryStage, step: Step, waits: Patience, expected: Any) -> Any:
     """Look each time that something has happened, and once more at the end."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + waits.within_s
@@ -150,7 +149,7 @@ async def _in_real_time(stage: Stage, step: Step, waits: Patience, expected: Any
     return came
 
 
-async def _on_the_clock(stage: Stage, step: Step, waits: Patience, expected: Any) -> Any:
+async def _on_the_clock(stage: StoryStage, step: Step, waits: Patience, expected: Any) -> Any:
     """Let time pass second by second."""
     left_s = waits.within_s
     while True:
@@ -164,7 +163,7 @@ async def _on_the_clock(stage: Stage, step: Step, waits: Patience, expected: Any
     return came
 
 
-async def _tried(stage: Stage, step: Step) -> tuple[Any, KubeletSimError | None]:
+async def _tried(stage: StoryStage, step: Step) -> tuple[Any, KubeletSimError | None]:
     """What came, or why nothing did: what is not there yet may still come."""
     try:
         return await stage.do(step), None
@@ -175,7 +174,7 @@ async def _tried(stage: Stage, step: Step) -> tuple[Any, KubeletSimError | None]
 @contextlib.asynccontextmanager
 async def stage_of(
     story: Story, transcript: Path | None = None, profile: Profile | None = None
-) -> AsyncGenerator[tuple[Stage, Following], None]:
+) -> AsyncGenerator[tuple[StoryStage, Following], None]:
     """A node that runs, plugins that do not, and the order that the node asks; in the end all of it is gone.
 
     A profile takes the place of the one that the story names.
@@ -192,7 +191,7 @@ async def stage_of(
         profile=profile or story.node.profile,
         runs_containers=story.node.runs_containers,
         has_status_rounds=story.node.status_rounds,
-        has_plugin_watcher=story.has_plugin_watcher,
+        has_plugin_watcher=story.node.plugin_watcher,
     )
     calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called, observed)
     node = Node(config, clock=clock, calls=calls, order=order)
@@ -204,7 +203,7 @@ async def stage_of(
             await at_the_end.enter_async_context(node)
         except UsageError as error:
             raise NotPlayable(f"{story.name}: its node does not start: {error}") from error
-        stage = (WholeNode if story.node.runs_containers else Stage)(story, node, bell, observed)
+        stage = StoryStage(story, node, bell, observed)
         at_the_end.push_async_callback(stage.close)
         yield stage, order
     finally:

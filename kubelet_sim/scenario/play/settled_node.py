@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kubelet_sim.scenario.play.stage import Stage
-from kubelet_sim.scenario.steps.verbs import TELLS_NOTHING, VERBS
+from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.story.story import Step, Story
 
 QUIET_S = 1.0
@@ -19,17 +18,17 @@ def lives_by_itself(story: Story) -> bool:
     return bool(story.commands) or story.node.runs_containers
 
 
-async def settle_before(stage: Stage, step: Step) -> None:
+async def settle_before(stage: StoryStage, step: Step) -> None:
     """Before a step that tells something, return when the node is quiet and each running plugin is ready.
 
     A plugin that does not become ready in the time that the story gives it is as settled as it will be.
     """
-    if VERBS[step.do].comes == TELLS_NOTHING:
+    if not step.kind.tells:
         return
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
     while (left_s := begun_s + LONGEST_S - loop.time()) > 0:
         with stage.bell.listening() as rung:
             has_changed = await rung(min(QUIET_S, left_s))
-        if not has_changed and stage.is_ready(loop.time() - begun_s):
+        if not has_changed and stage.commands.are_ready(loop.time() - begun_s):
             return

@@ -1,4 +1,4 @@
-"""Plugins of a story that are commands: their processes, and what one can do with them and see of them."""
+"""Plugins of a story that are commands: their processes, and when they are ready, and how they end."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve
 
-from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.model.views import PluginView
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
-from kubelet_sim.scenario.play.observed_calls import Observed, double_holders
-from kubelet_sim.scenario.plugins.command import CommandScript
+from kubelet_sim.scenario.plugins.command import CommandScript, Readiness
 from kubelet_sim.scenario.story.included_files import Folder
 
 STOPS_WITHIN_S = 10.0
@@ -27,14 +25,32 @@ STOPS_WITHIN_S = 10.0
 SHOWN_LINES = 30
 
 
-class Processes:
-    """The commands of one story on their node.
+@define(eq=False)
+class PluginCommand:
+    """One plugin of a story that is a command."""
+
+    script: CommandScript
+    process: PluginProcess
+    is_wanted: bool = False
+    """Whether it is to run: it was started, and nobody has stopped it."""
+    starts: int = 0
+
+    def problems(self) -> list[str]:
+        """Whether its process has ended, and nobody wanted it to."""
+        if not self.is_wanted or not self.process.has_ended:
+            return []
+        code = self.process.exit_code
+        end = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        return [f"the process ended by itself, with {end}"]
+
+
+class PluginCommands:
+    """The plugins of one story that are commands, on their node.
 
     Args:
         commands: by their names in the story.
         node: where they find a kubelet; it is started.
         bell: rings when a process says something, or ends.
-        observed: what came over their connections.
         has_listed: whether a list came over a connection, and was applied.
         folder: the story's, for their working directories.
     """
@@ -44,22 +60,22 @@ class Processes:
         commands: Mapping[str, CommandScript],
         node: Node,
         bell: Bell,
-        observed: Observed,
         has_listed: Callable[[ClientID], bool],
         folder: Folder | None,
     ) -> None:
-        self._commands = commands
         self._node = node
         self._bell = bell
-        self._observed = observed
         self._has_listed = has_listed
-        self._processes = {name: self._process(script, folder) for name, script in commands.items()}
-        self._is_wanted = dict.fromkeys(commands, False)
-        self._starts = dict.fromkeys(commands, 0)
+        self._by_name = {
+            name: PluginCommand(script, self._process(script, folder)) for name, script in commands.items()
+        }
         self._resources: dict[str, str] = {}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._processes
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> PluginCommand:
+        return self._by_name[name]
 
     def _process(self, script: CommandScript, folder: Folder | None) -> PluginProcess:
         cwd = None if script.cwd is None else (folder.of_file if folder else Path()) / script.cwd
@@ -72,152 +88,90 @@ class Processes:
 
     async def close(self) -> None:
         """End all of them, with everything that they have started."""
-        await asyncio.gather(*(process.close() for process in self._processes.values()))
+        await asyncio.gather(*(each.process.close() for each in self._by_name.values()))
 
     def output(self) -> Mapping[str, tuple[str, ...]]:
         """The last lines of each that has said something."""
         return {
-            name: tuple(line.text for line in list(process.lines)[-SHOWN_LINES:])
-            for name, process in self._processes.items()
-            if process.lines
+            name: tuple(line.text for line in list(each.process.lines)[-SHOWN_LINES:])
+            for name, each in self._by_name.items()
+            if each.process.lines
         }
 
     def note_plugins(self) -> None:
         """Remember which sockets belong to which resource."""
-        for view in self._views():
-            self._resources[view.socket_path] = view.resource
+        if self._by_name:
+            self._resources |= {view.socket_path: view.resource for view in self._views()}
+
+    def sockets(self, name: str) -> list[str]:
+        """The sockets that have belonged to a resource of that command; to any, if it does not say to which."""
+        self.note_plugins()
+        registered = self._by_name[name].script.ready.registered
+        return [path for path, resource in self._resources.items() if resource in registered or not registered]
 
     def _views(self) -> tuple[PluginView, ...]:
         return self._node.status().plugins if self._node.has_kubelet else ()
 
-    async def do(self, verb: str, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Do one step with one of them. Raises `KubeletSimError` for what cannot be done."""
-        return await self._verbs[verb](self, name, **arguments)
+    async def start(self, name: str) -> None:
+        """Start its process, unless it runs. Raises `TransportError` if it cannot see the node as it should."""
+        command = self._by_name[name]
+        if command.process.pid is None:
+            if command.process.is_isolated and (why := await asyncio.to_thread(namespaces_available)) is not None:
+                raise TransportError(f"the plugin cannot see the node at /var/lib/kubelet: {why}")
+            command.is_wanted = True
+            command.starts += 1
+            await command.process.start()
 
-    # --- their life
-
-    async def _start(self, name: str) -> Any:
-        process = self._processes[name]
-        if process.pid is None:
-            await self._check_isolation(process)
-            self._is_wanted[name] = True
-            self._starts[name] += 1
-            await process.start()
-        return {"started": True}
-
-    async def _check_isolation(self, process: PluginProcess) -> None:
-        if process.is_isolated and (why := await asyncio.to_thread(namespaces_available)) is not None:
-            raise TransportError(f"the plugin cannot see the node at /var/lib/kubelet: {why}")
-
-    async def _serve(self, name: str) -> Any:
-        await self._register(name)
-        return {}
-
-    async def _register(self, name: str, *, nowait: bool = False) -> Any:
-        await self._start(name)
-        script, process = self._commands[name], self._processes[name]
-        if nowait:
-            return {"code": "OK", "message": ""}
-        if not script.registered:
-            raise UsageError(f"{name} does not say when it is ready; give it ready: {{registered: RESOURCE}}")
-        deadline = asyncio.get_running_loop().time() + script.within_s
-        while not self._is_registered(script):
+    async def ready(self, name: str) -> None:
+        """Return when it has registered. Raises `TransportError` if it ends before, or takes too long."""
+        process, ready = self._by_name[name].process, self._by_name[name].script.ready
+        deadline = asyncio.get_running_loop().time() + ready.within_s
+        while not self._is_ready(ready):
             with self._bell.listening() as rung:
-                if self._is_registered(script):
+                if self._is_ready(ready):
                     break
                 if process.has_ended:
                     raise TransportError(f"{name} ended with {process.exit_code} before it had registered")
                 left_s = deadline - asyncio.get_running_loop().time()
                 if left_s <= 0:
-                    waited = f"within {script.within_s:g} s"
-                    raise TransportError(f"{name} did not register {' and '.join(script.registered)} {waited}")
+                    waited = f"within {ready.within_s:g} s"
+                    raise TransportError(f"{name} did not register {' and '.join(ready.registered)} {waited}")
                 await rung(left_s)
-        return {"code": "OK", "message": ""}
 
     def are_ready(self, waited_s: float) -> bool:
         """Whether each that runs is, or has not become so in its time; without a kubelet none can."""
         return not self._node.has_kubelet or all(
-            process.pid is None or self._is_registered(script) or waited_s >= script.within_s
-            for process, script in zip(self._processes.values(), self._commands.values(), strict=True)
+            each.process.pid is None or self._is_ready(each.script.ready) or waited_s >= each.script.ready.within_s
+            for each in self._by_name.values()
         )
 
-    def _is_registered(self, script: CommandScript) -> bool:
+    def _is_ready(self, ready: Readiness) -> bool:
         """Whether each resource has a plugin, whose list has arrived: devices of an earlier process are not it."""
-        ready = {
+        live = {
             view.resource
             for view in self._views()
             if view.state == "live" and view.has_stream and self._has_listed(ClientID(view.client))
         }
-        return ready.issuperset(script.registered)
+        return live.issuperset(ready.registered)
 
-    async def _stop(self, name: str) -> Any:
-        process = self._processes[name]
-        self._is_wanted[name] = False
-        process.stop()
-        if not await process.ended(STOPS_WITHIN_S):
-            await process.kill()
+    async def stop(self, name: str) -> None:
+        """End it by SIGTERM. Raises `TransportError` if it had to be killed."""
+        command = self._by_name[name]
+        command.is_wanted = False
+        command.process.stop()
+        if not await command.process.ended(STOPS_WITHIN_S):
+            await command.process.kill()
             raise TransportError(f"{name} did not end within {STOPS_WITHIN_S:g} s after SIGTERM, and was killed")
-        await process.kill()  # what it has left behind
-        await self._gone(name)
-        return {}
+        await self.kill(name)  # what it has left behind
 
-    async def _kill(self, name: str) -> Any:
-        self._is_wanted[name] = False
-        await self._processes[name].kill()
-        await self._gone(name)
-        return {}
-
-    async def _gone(self, name: str) -> None:
-        """Return when the node has noticed."""
-        wanted = set(self._commands[name].registered)
-        what = f"that the node noticed the end of {name}"
-        others = {each for other, script in self._commands.items() if other != name for each in script.registered}
+    async def kill(self, name: str) -> None:
+        """End it, and everything that it has started, by SIGKILL; returns when the node has noticed."""
+        self._by_name[name].is_wanted = False
+        await self._by_name[name].process.kill()
+        wanted = set(self._by_name[name].script.ready.registered)
+        others = {each for other, it in self._by_name.items() if other != name for each in it.script.ready.registered}
         if not wanted & others:
             await self._bell.until(
-                lambda: not any(view.has_stream for view in self._views() if view.resource in wanted), what
+                lambda: not any(view.has_stream for view in self._views() if view.resource in wanted),
+                f"that the node noticed the end of {name}",
             )
-
-    async def _signal(self, name: str, signal: int) -> Any:
-        self._processes[name].signal(signal)
-        return {}
-
-    # --- looking
-
-    async def _look(self, name: str) -> Any:
-        process = self._processes[name]
-        return {"running": process.pid is not None, "exit_code": process.exit_code}
-
-    async def _output(self, name: str, about: str = "") -> Any:
-        return {"lines": [line.text for line in self._processes[name].lines if about in line.text]}
-
-    async def _sound(self, name: str) -> Any:
-        self.note_plugins()
-        process, script = self._processes[name], self._commands[name]
-        sockets = [
-            path for path, resource in self._resources.items() if resource in script.registered or not script.registered
-        ]
-        problems = self._observed.problems(sockets, self._starts[name])
-        if self._is_wanted[name] and process.has_ended:
-            problems.append(f"the process ended by itself, with {_end(process.exit_code)}")
-        if self._node.has_kubelet:
-            state = self._node.kubelet.state
-            problems += double_holders(state, (pod.uid for pod in state.active_pods.values()))
-        return {"problems": problems}
-
-    _verbs: Mapping[str, Callable[..., Any]] = {
-        "start": _start,
-        "serve": _serve,
-        "register": _register,
-        "stop": _stop,
-        "kill": _kill,
-        "signal": _signal,
-        "process": _look,
-        "output": _output,
-        "sound": _sound,
-    }
-
-
-def _end(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit code {code}"

@@ -13,21 +13,96 @@ from kubelet_sim.model.device import HEALTHY, Device
 from kubelet_sim.model.ids import DeviceID, NumaNode, ResourceName
 from kubelet_sim.model.plugin import API_VERSION, DEVICE_PLUGIN_TYPE, PluginInfo, PluginOptions, Registration
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.values import Keys
+from kubelet_sim.scenario.story.records import read_by, record, spread
+from kubelet_sim.scenario.story.values import Keys, ValueKind
 from kubelet_sim.wire.status import go_name_of
 
 Devices = tuple[Device, ...]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_TEXTS_BY_NAME = values.mapping_of(values.text)
+
+
+@values.kind(
+    values.closed(
+        {
+            "id": values.text.schema,
+            "health": values.text.schema,
+            "numa": values.or_variable(values.list_of(values.integer).schema),
+        },
+        ("id",),
+    )
+)
+def _device(value: object) -> Device:
+    given = Keys(value, "a device")
+    numa = given.take("numa", values.list_of(values.integer), None)
+    topology = None if numa is None else tuple(map(NumaNode, numa))
+    device = Device(DeviceID(given.take("id", values.text)), given.take("health", values.text, HEALTHY), topology)
+    given.end()
+    return device
+
+
+read_devices = ValueKind(values.list_of(_device), {"$ref": "#/$defs/devices"})
+"""Reads a list of `{"id", "health", "numa"}`; without `numa` a device has no topology. Raises `UsageError`."""
+DEVICES_SCHEMA = values.list_of(_device).schema
+
+
+@values.kind(values.list_of(values.text, minItems=2, maxItems=2).schema)
+def read_status(value: object) -> RpcFailed:
+    """A pair `[CODE, text]`. Raises `UsageError`."""
+    match value:
+        case [str(code), str(text)]:
+            try:
+                return RpcFailed(go_name_of(code), text)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+    raise UsageError(f"expected [CODE, text], not {value!r}")
+
+
+@values.kind(values.closed(dict.fromkeys(("preStart", "preferred"), values.or_variable(values.truth.schema))))
+def _options(value: object) -> PluginOptions:
+    given = Keys(value, "options")
+    options = PluginOptions(
+        given.take("preStart", values.truth, default=False), given.take("preferred", values.truth, default=False)
+    )
+    given.end()
+    return options
+
+
+@values.kind(
+    values.closed({**dict.fromkeys(("type", "name", "endpoint"), values.text.schema), "versions": values.texts.schema})
+)
+def _info(value: object) -> Mapping[str, Any]:
+    given = Keys(value, "info")
+    texts = {name: given.take(name, values.text) for name in ("type", "name", "endpoint") if name in given.whole}
+    versions = {"supported_versions": given.take("versions", values.texts)} if "versions" in given.whole else {}
+    given.end()
+    return MappingProxyType(texts | versions)
+
+
+@values.kind({"type": "array", "minItems": 3, "maxItems": 3})
+def _mount(value: object) -> tuple[str, str, bool]:
+    match value:
+        case [str(container), str(host), bool(read_only)]:
+            return container, host, read_only
+    raise UsageError(f"expected [container path, host path, read only], not {value!r}")
+
+
+@values.kind({"type": "array", "minItems": 3, "maxItems": 3})
+def _device_node(value: object) -> tuple[str, str, str]:
+    match value:
+        case [str(container), str(host), str(permissions)]:
+            return container, host, permissions
+    raise UsageError(f"expected [container path, host path, permissions], not {value!r}")
 
 
 @frozen
 class During:
     """What a plugin does while a call is open, before it answers, in this order."""
 
-    sleep_s: float = 0.0
-    push: Devices | None = None
+    sleep_s: float = field(default=0.0, metadata=read_by(values.seconds, "sleep"))
+    push: Devices | None = field(default=None, metadata=read_by(read_devices))
     """Sends this list on its streams and waits until it must have arrived."""
-    drop: bool = False
+    drop: bool = field(default=False, metadata=read_by(values.truth))
     """Ends its streams."""
 
 
@@ -35,48 +110,48 @@ class During:
 class AllocateScript:
     """How one container request is answered."""
 
-    envs: Mapping[str, str] = field(default=_NOTHING, hash=False)
+    envs: Mapping[str, str] = field(default=_NOTHING, hash=False, metadata=read_by(_TEXTS_BY_NAME))
     """`{ids}` in a value stands for the sorted ids, joined by commas."""
-    mounts: tuple[tuple[str, str, bool], ...] = ()
-    devices: tuple[tuple[str, str, str], ...] = ()
-    device_per_id: bool = False
+    mounts: tuple[tuple[str, str, bool], ...] = field(default=(), metadata=read_by(values.list_of(_mount)))
+    devices: tuple[tuple[str, str, str], ...] = field(default=(), metadata=read_by(values.list_of(_device_node)))
+    device_per_id: bool = field(default=False, metadata=read_by(values.truth))
     """Whether `/dev/ID` is added, from `/dev/host-ID`."""
-    annotations: Mapping[str, str] = field(default=_NOTHING, hash=False)
-    cdi: tuple[str, ...] = ()
-    responses: int = 1
-    no_response: bool = False
-    error: RpcFailed | None = None
-    during: During = During()
+    annotations: Mapping[str, str] = field(default=_NOTHING, hash=False, metadata=read_by(_TEXTS_BY_NAME))
+    cdi: tuple[str, ...] = field(default=(), metadata=read_by(values.texts))
+    responses: int = field(default=1, metadata=read_by(values.integer))
+    no_response: bool = field(default=False, metadata=read_by(values.truth))
+    error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    during: During = field(default=During(), metadata=spread(During))
 
 
 @frozen
 class PreferredScript:
     """How a preferred allocation is answered."""
 
-    ids: tuple[DeviceID, ...] = ()
-    no_response: bool = False
-    error: RpcFailed | None = None
-    during: During = During()
+    ids: tuple[DeviceID, ...] = field(default=(), metadata=read_by(values.texts))
+    no_response: bool = field(default=False, metadata=read_by(values.truth))
+    error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    during: During = field(default=During(), metadata=spread(During))
 
 
 @frozen
 class PreStartScript:
     """How PreStartContainer is answered."""
 
-    error: RpcFailed | None = None
-    during: During = During()
+    error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    during: During = field(default=During(), metadata=spread(During))
 
 
 @frozen
 class RegistryScript:
     """What a plugin says and hears on its socket in `plugins_registry`. Rules: DM-148"""
 
-    info: Mapping[str, Any] = field(default=_NOTHING, hash=False)
+    info: Mapping[str, Any] = field(default=_NOTHING, hash=False, metadata=read_by(_info))
     """Keys of GetInfo's answer that are not what is right."""
-    socket: str | None = None
+    socket: str | None = field(default=None, metadata=read_by(values.text, "registry_socket"))
     """The name there, if not that of its other socket; it may lie in a sub-directory."""
-    info_error: RpcFailed | None = None
-    notify_error: RpcFailed | None = None
+    info_error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    notify_error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
 
     def answer(self, resource: ResourceName, endpoint: str) -> PluginInfo:
         """The answer to GetInfo of a plugin that serves a resource on that socket."""
@@ -88,22 +163,24 @@ class RegistryScript:
 class Script:
     """A plugin's part in a story."""
 
-    resource: ResourceName
-    socket: str
-    devices: Devices | None = None
+    resource: ResourceName = field(metadata=read_by(values.text))
+    socket: str = field(metadata=read_by(values.text))
+    devices: Devices | None = field(default=None, metadata=read_by(read_devices))
     """`None`: its streams open and stay silent."""
-    version: str = API_VERSION
-    endpoint: str | None = None
+    version: str = field(default=API_VERSION, metadata=read_by(values.text))
+    endpoint: str | None = field(default=None, metadata=read_by(values.text))
     """The socket name that it registers, if not `socket`."""
-    options: PluginOptions = field(factory=PluginOptions)
-    request_options: PluginOptions | None = None
-    options_error: RpcFailed | None = None
-    options_during: During = During()
-    list_error: RpcFailed | None = None
-    allocate: AllocateScript = AllocateScript()
-    preferred: PreferredScript = PreferredScript()
-    prestart: PreStartScript = PreStartScript()
-    registry: RegistryScript = RegistryScript()
+    options: PluginOptions = field(factory=PluginOptions, metadata=read_by(_options))
+    request_options: PluginOptions | None = field(default=None, metadata=read_by(_options))
+    options_error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    options_during: During = field(default=During(), metadata=read_by(record(During, "options_during")))
+    list_error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
+    allocate: AllocateScript = field(default=AllocateScript(), metadata=read_by(record(AllocateScript, "allocate")))
+    preferred: PreferredScript = field(
+        default=PreferredScript(), metadata=read_by(record(PreferredScript, "preferred"))
+    )
+    prestart: PreStartScript = field(default=PreStartScript(), metadata=read_by(record(PreStartScript, "prestart")))
+    registry: RegistryScript = field(default=RegistryScript(), metadata=spread(RegistryScript))
     source: Mapping[str, Any] = field(default=_NOTHING, hash=False, repr=False, eq=False)
     """The mapping it was read from."""
 
@@ -118,150 +195,8 @@ class Script:
         return read_script({**self.source, **changes})
 
 
+@values.kind(record(Script, "the script", "A plugin that follows a script.").schema)
 def read_script(source: object) -> Script:
     """The script that a mapping describes. Raises `UsageError` naming the key that is wrong."""
-    given = Keys(source, "the script")
-    script = Script(
-        resource=ResourceName(given.take("resource", values.text)),
-        socket=given.take("socket", values.text),
-        devices=given.take("devices", read_devices, None),
-        version=given.take("version", values.text, API_VERSION),
-        endpoint=given.take("endpoint", values.text, None),
-        options=given.take("options", _options, PluginOptions()),
-        request_options=given.take("request_options", _options, None),
-        options_error=given.take("options_error", read_status, None),
-        options_during=given.take("options_during", _only_during, During()),
-        list_error=given.take("list_error", read_status, None),
-        allocate=given.take("allocate", _allocate, AllocateScript()),
-        preferred=given.take("preferred", _preferred, PreferredScript()),
-        prestart=given.take("prestart", _prestart, PreStartScript()),
-        registry=RegistryScript(
-            given.take("info", _info, _NOTHING),
-            given.take("registry_socket", values.text, None),
-            given.take("info_error", read_status, None),
-            given.take("notify_error", read_status, None),
-        ),
-        source=MappingProxyType(dict(given.whole)),
-    )
-    given.end()
-    return script
-
-
-def read_devices(value: object) -> Devices:
-    """A list of `{"id", "health", "numa"}`; without `numa` a device has no topology. Raises `UsageError`."""
-    return values.each(_device, value)
-
-
-def read_status(value: object) -> RpcFailed:
-    """A pair `[CODE, text]`. Raises `UsageError`."""
-    match value:
-        case [str(code), str(text)]:
-            try:
-                return RpcFailed(go_name_of(code), text)
-            except ValueError as error:
-                raise UsageError(str(error)) from error
-    raise UsageError(f"expected [CODE, text], not {value!r}")
-
-
-def _device(value: object) -> Device:
-    given = Keys(value, "a device")
-    numa = given.take("numa", values.items, None)
-    topology = None if numa is None else tuple(NumaNode(values.integer(node)) for node in numa)
-    device = Device(DeviceID(given.take("id", values.text)), given.take("health", values.text, HEALTHY), topology)
-    given.end()
-    return device
-
-
-def _info(value: object) -> Mapping[str, Any]:
-    given = Keys(value, "info")
-    texts = {name: given.take(name, values.text) for name in ("type", "name", "endpoint") if name in given.whole}
-    versions = {"supported_versions": given.take("versions", values.texts)} if "versions" in given.whole else {}
-    given.end()
-    return MappingProxyType(texts | versions)
-
-
-def _options(value: object) -> PluginOptions:
-    given = Keys(value, "options")
-    options = PluginOptions(
-        given.take("preStart", values.truth, default=False), given.take("preferred", values.truth, default=False)
-    )
-    given.end()
-    return options
-
-
-def _during(given: Keys) -> During:
-    return During(
-        given.take("sleep", values.seconds, 0.0),
-        given.take("push", read_devices, None),
-        given.take("drop", values.truth, default=False),
-    )
-
-
-def _only_during(value: object) -> During:
-    given = Keys(value, "options_during")
-    during = _during(given)
-    given.end()
-    return during
-
-
-def _allocate(value: object) -> AllocateScript:
-    given = Keys(value, "allocate")
-    script = AllocateScript(
-        envs=given.take("envs", _texts_by_name, _NOTHING),
-        mounts=given.take("mounts", _mounts, ()),
-        devices=given.take("devices", _device_nodes, ()),
-        device_per_id=given.take("device_per_id", values.truth, default=False),
-        annotations=given.take("annotations", _texts_by_name, _NOTHING),
-        cdi=given.take("cdi", values.texts, ()),
-        responses=given.take("responses", values.integer, 1),
-        no_response=given.take("no_response", values.truth, default=False),
-        error=given.take("error", read_status, None),
-        during=_during(given),
-    )
-    given.end()
-    return script
-
-
-def _preferred(value: object) -> PreferredScript:
-    given = Keys(value, "preferred")
-    script = PreferredScript(
-        ids=tuple(map(DeviceID, given.take("ids", values.texts, ()))),
-        no_response=given.take("no_response", values.truth, default=False),
-        error=given.take("error", read_status, None),
-        during=_during(given),
-    )
-    given.end()
-    return script
-
-
-def _prestart(value: object) -> PreStartScript:
-    given = Keys(value, "prestart")
-    script = PreStartScript(given.take("error", read_status, None), _during(given))
-    given.end()
-    return script
-
-
-def _texts_by_name(value: object) -> Mapping[str, str]:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"expected a mapping of texts, not {value!r}")
-    return MappingProxyType({values.text(name): values.text(item) for name, item in value.items()})
-
-
-def _mounts(value: object) -> tuple[tuple[str, str, bool], ...]:
-    def mount(item: object) -> tuple[str, str, bool]:
-        match item:
-            case [str(container), str(host), bool(read_only)]:
-                return container, host, read_only
-        raise UsageError(f"expected [container path, host path, read only], not {item!r}")
-
-    return values.each(mount, value)
-
-
-def _device_nodes(value: object) -> tuple[tuple[str, str, str], ...]:
-    def node(item: object) -> tuple[str, str, str]:
-        match item:
-            case [str(container), str(host), str(permissions)]:
-                return container, host, permissions
-        raise UsageError(f"expected [container path, host path, permissions], not {item!r}")
-
-    return values.each(node, value)
+    script = record(Script, "the script")(source)
+    return evolve(script, source=values.mapping(source))

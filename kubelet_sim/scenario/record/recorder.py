@@ -31,7 +31,6 @@ from kubelet_sim.scenario.play.player import PlayedStep
 from kubelet_sim.scenario.play.settled_node import lives_by_itself
 from kubelet_sim.scenario.record import expectation_edits as editing
 from kubelet_sim.scenario.record import shared_text as sharing
-from kubelet_sim.scenario.steps.verbs import VERBS
 from kubelet_sim.scenario.story import expectations as compare
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Story
 from kubelet_sim.scenario.story.story_reader import read_stories
@@ -194,13 +193,13 @@ def _expectation(story: Story, step: PlayedStep, again: Outcome | None) -> Any:
     came = _as_json(step.came)
     try:
         second = came if again is None else _as_json(_came_in(again, step))
-        told = _told(came, second, is_said=step.step.do == "output")
+        told = _told(came, second, is_said=step.step.kind.is_said)
     except _Differ as differ:
         raise _differs(story, step, *differ.args) from None
     waits: Mapping[str, Any] = {}
     if isinstance(step.step.expect, Mapping) and "within" in step.step.expect:
         waits = {key: step.step.expect[key] for key in ("within", "clock") if key in step.step.expect}
-    elif VERBS[step.step.do].is_look and lives_by_itself(story):
+    elif step.step.kind.is_look and lives_by_itself(story):
         waits = {"within": WITHIN}
     if not waits:
         return told

@@ -1,3 +1,42 @@
-"""The steps that a story can have."""
+"""The steps that a story can have, each an entry of its own in the module of its subject.
+
+The reader of stories, the stage, the reference page and the schema for editors all ask `STEPS`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kubelet_sim.scenario.steps import (
+    checkpoint,
+    commands,
+    directory,
+    faults,
+    kubelet,
+    kubelet_looks,
+    node_looks,
+    plugins,
+    pods,
+    registrations,
+    wait,
+)
+from kubelet_sim.scenario.story.step_kind import StepKind
+
+_SUBJECTS = (
+    plugins,
+    commands,
+    registrations,
+    kubelet,
+    pods,
+    wait,
+    kubelet_looks,
+    node_looks,
+    directory,
+    checkpoint,
+    faults,
+)
+STEPS: Mapping[str, StepKind] = MappingProxyType(
+    {entry.name: entry for module in _SUBJECTS for entry in vars(module).values() if isinstance(entry, StepKind)}
+)
+"""Every step there is, by the word after `do`."""

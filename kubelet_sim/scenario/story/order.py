@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.values import Keys
+from kubelet_sim.scenario.story.records import read_by, record
+from kubelet_sim.scenario.story.values import ValueKind
 
 T = TypeVar("T")
 _OF_LIMITS = ("DM-89", "DM-103", "DM-80")
@@ -29,22 +30,26 @@ class Call:
     """Of GetPreferredAllocation: those that must be included."""
 
 
+@values.kind({"type": "array"})
+def _call(item: object) -> Call:
+    match item:
+        case [str(rpc), str(resource), list(ids)] if rpc in CHOSEN:
+            return Call(rpc, resource, values.texts(ids))
+    raise UsageError(f"expected [call, resource, [ids]] with one of {', '.join(CHOSEN)}, not {item!r}")
+
+
 @frozen
 class Choices:
     """What a kubelet chose in one step, where it was free to choose."""
 
-    calls: tuple[Call, ...] = ()
+    calls: tuple[Call, ...] = field(default=(), metadata=read_by(values.list_of(_call)))
     """In the order in which they were made."""
-    resources: tuple[str, ...] = ()
+    resources: tuple[str, ...] = field(default=(), metadata=read_by(values.texts))
     """Those that came before the others where no call shows it: the one that failed, or whose response won."""
 
 
-def read_choices(value: object) -> Choices:
-    """Choices from `{"calls": [[rpc, resource, [ids]]], "resources": [names]}`. Raises `UsageError`."""
-    given = Keys(value, "choices")
-    choices = Choices(given.take("calls", _calls, ()), given.take("resources", values.texts, ()))
-    given.end()
-    return choices
+read_choices = ValueKind(record(Choices, "choices"), {"type": "object"})
+"""Reads choices from `{"calls": [[rpc, resource, [ids]]], "resources": [names]}`. Raises `UsageError`."""
 
 
 def plain_choices(choices: Choices) -> dict[str, Any]:
@@ -55,16 +60,6 @@ def plain_choices(choices: Choices) -> dict[str, Any]:
     if choices.resources:
         plain["resources"] = list(choices.resources)
     return plain
-
-
-def _calls(value: object) -> tuple[Call, ...]:
-    def call(item: object) -> Call:
-        match item:
-            case [str(rpc), str(resource), list(ids)] if rpc in CHOSEN:
-                return Call(rpc, resource, values.texts(ids))
-        raise UsageError(f"expected [call, resource, [ids]] with one of {', '.join(CHOSEN)}, not {item!r}")
-
-    return values.each(call, value)
 
 
 class AsWritten:

@@ -1,13 +1,13 @@
-"""A story as values, and the way there from a file of YAML or JSON. What a step does is the player's business.
+"""The way from a file of YAML or JSON to stories. What a step needs and takes is said by its entry, see `steps`.
 
 Whatever is wrong with a file is said as `UsageError` that names file, line, story and step, before anything is played.
-Words of steps are in `verbs`, files that a story refers to in `including`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -15,34 +15,21 @@ from typing import Any
 from attrs import evolve
 
 from kubelet_sim.errors import UsageError, there_are
-from kubelet_sim.manifests import ManifestError, read_pods
+from kubelet_sim.manifests import ManifestError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.node.faults.book import check as check_fault
-from kubelet_sim.profiles import V1_36, Profile, profile_of, with_gates
-from kubelet_sim.scenario.plugins.command import (
-    VERBS_OF_COMMANDS,
-    VERBS_OF_COMMANDS_ALONE,
-    CommandScript,
-    read_command,
-)
+from kubelet_sim.scenario.plugins.command import CommandScript, read_command
 from kubelet_sim.scenario.plugins.script import Script, read_script
-from kubelet_sim.scenario.steps import verbs
-from kubelet_sim.scenario.steps.verbs import SIMPLE, VERBS, WHOLE, any_mapping, fault_of
-from kubelet_sim.scenario.story import expectations as compare
-from kubelet_sim.scenario.story import values, variables
+from kubelet_sim.scenario.steps import STEPS
+from kubelet_sim.scenario.steps.node_looks import rule
+from kubelet_sim.scenario.story import expectations, values, variables
 from kubelet_sim.scenario.story.included_files import Folder
+from kubelet_sim.scenario.story.node_spec import NodeSpec, read_node
 from kubelet_sim.scenario.story.order import read_choices
 from kubelet_sim.scenario.story.places import Place, Places
-from kubelet_sim.scenario.story.story import NO_EXPECTATION, NOTHING, POLICIES, SCOPES, NodeSpec, Step, Story
+from kubelet_sim.scenario.story.step_kind import StepKind
+from kubelet_sim.scenario.story.story import NO_EXPECTATION, NOTHING, Step, Story
 from kubelet_sim.scenario.story.values import Keys
 from kubelet_sim.scenario.story.variables import Variables
-
-MOST_NUMA_NODES = 64
-"""As many as a mask of the kubelet has bits."""
-_WHOLE_ONLY = frozenset({"socket_after", "runtime_after", "lose_checkpoint", "lose_directory", "same_inode"})
-_SIMPLE_ONLY = frozenset({"running", "ready"})
-_ANY_NAME = ""
-"""The name of a fault that a variable holds whose value is not known yet."""
 
 
 def read_stories(text: str, source: str, *, allows_outside: bool = False) -> tuple[Story, ...]:
@@ -80,12 +67,12 @@ def story_from_mapping(
         given = Keys(document, "a story")
         name = f"story {number}"
         name = given.take("name", values.text, name)
-        rules = given.take("rules", _rules, ())
+        rules = given.take("rules", values.list_of(rule), ())
         known = given.take("vars", _variables, NOTHING)
         reader = _StoryReader(name, source, folder or Folder.of(source), dict(known))
         reader.has_variables = bool(known) or _saves(given.whole.get("steps"))
         included = reader.included(given.take("include", values.text_or_texts, ()))
-        node = given.take("node", lambda value: _node(reader.filled(value)), NodeSpec())
+        node = given.take("node", lambda value: read_node(reader.filled(value)), NodeSpec())
         for each in (reader, *(inner for inner, _ in included)):
             each.node = node
         given.take("plugins", reader.take_plugins, NOTHING)
@@ -98,6 +85,8 @@ def story_from_mapping(
     steps = [step for inner, (fragment, at) in included for step in inner.steps(fragment, at)]
     steps += reader.steps(items, place and place.below("steps"))
     numbered = tuple(evolve(step, number=at) for at, step in enumerate(steps, start=1))
+    if any(step.kind.needs_plugin_watcher for step in numbered):
+        node = evolve(node, plugin_watcher=True)
     return Story(name, node, MappingProxyType(reader.plugins), numbered, rules, source, reader.known, folder)
 
 
@@ -114,7 +103,7 @@ class _StoryReader:
         self.kept: set[str] = set()
         self.saved: list[str] = []
         self.injected: list[str] = []
-        """The names of faults so far."""
+        self.late: list[str] = []
         self.node = NodeSpec()
         self.count = 0
         """Steps read so far, for errors; includes count from 1 in their own file."""
@@ -208,13 +197,12 @@ class _StoryReader:
         raw = {key: self.filled(value) for key, value in given.whole.items()} if self.has_variables else given.whole
         waits_for = [name for name in variables.references(raw) if name in self.saved] if self.has_variables else []
         if waits_for:
-            do = Keys(raw, "a step").take("do", verbs.verb)
-            if do == "fault":
-                self.injected.append(_ANY_NAME)
+            kind = Keys(raw, "a step").take("do", _step_kind)
+            self.late.append(kind.name)
             rest = {key: value for key, value in raw.items() if key not in {"do", "expect", "save", "choices"}}
             late = partial(_late_step, self, number, raw, place)
             expect = raw.get("expect", NO_EXPECTATION)
-            step = Step(number, do, MappingProxyType(rest), expect, None, save, late, place)
+            step = Step(number, kind, MappingProxyType(rest), expect, None, save, late, place)
         else:
             step = self.read(number, raw, place)
         if save is not None and save not in self.saved:
@@ -224,58 +212,34 @@ class _StoryReader:
     def read(self, number: int, source: Mapping[str, Any], place: Place | None) -> Step:
         """A step in which all variables have their values. Raises `UsageError`."""
         given = Keys(source, "a step")
-        do = given.take("do", verbs.verb)
-        known = VERBS[do]
+        kind = given.take("do", _step_kind)
         expect = given.take("expect", values.anything, NO_EXPECTATION)
         choices = given.take("choices", read_choices, None)
         save = given.take("save", variables.name, None)
-        arguments = {key: given.take(key, read) for key, read in known.required.items()}
-        for key, read in known.optional.items():
-            if (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
+        arguments = {}
+        for key, read in kind.keys.items():
+            if key in kind.needs:
+                arguments[key] = given.take(key, read)
+            elif (value := given.take(key, read, _LEFT_OUT)) is not _LEFT_OUT:
                 arguments[key] = value
         given.end()
-        self._check_plugins(do, arguments)
-        _check_node(do, arguments, self.node)
-        if do == "wait" and not arguments.keys() & {"pod", "resource"}:
-            raise UsageError("there is nothing to wait for: give a pod, or a resource")
-        _check_expectation(do, expect)
-        self._check_faults(do, arguments)
-        if do == "apply":
-            self._check_pods(arguments)
-        return Step(number, do, MappingProxyType(arguments), expect, choices, save, None, place)
-
-    def _check_pods(self, arguments: dict[str, Any]) -> None:
-        """Put the text of the file of an `apply` into its place. Raises `UsageError` for what is no pod."""
-        if "file" in arguments:
-            name = arguments["file"]
-            arguments["file"] = self.folder.read(name)[1]
-            read_pods(arguments["file"], name)
-        elif not arguments.get("pods"):
-            raise UsageError("there is nothing to apply: give pods, or a file")
-
-    def _check_faults(self, do: str, arguments: Mapping[str, Any]) -> None:
-        if do == "fault":
-            check_fault(fault_of(arguments))
-            self.injected.append(arguments.get("as", arguments["fault"]))
-        if do == "undo" and arguments["fault"] not in self.injected and _ANY_NAME not in self.injected:
-            raise UsageError(f"no step before injects a fault {arguments['fault']!r}; {there_are(self.injected)}")
-
-    def _check_plugins(self, do: str, arguments: Mapping[str, Any]) -> None:
         for name in (arguments.get("plugin"), *arguments.get("plugins", ())):
-            if name is None:
-                continue
-            if name not in self.plugins:
-                raise UsageError(f"there is no plugin {name!r}; {there_are(list(self.plugins))}")
-            script = self.plugins[name]
-            is_command = isinstance(script, CommandScript)
-            if is_command and do not in VERBS_OF_COMMANDS:
-                known = ", ".join(sorted(VERBS_OF_COMMANDS))
-                raise UsageError(f"{name} is a command, with which one can {known}")
-            if not is_command and do in VERBS_OF_COMMANDS_ALONE:
-                raise UsageError(f"{name} is no command")
-            waits = do in {"register", "serve"} and not arguments.get("nowait", False)
-            if waits and isinstance(script, CommandScript) and not script.registered:
-                raise UsageError(f"{name} does not say when it is ready; give it ready: {{registered: RESOURCE}}")
+            if name is not None:
+                self._check_plugin(kind, name)
+        kind.check_node(arguments, runs_containers=self.node.runs_containers)
+        _check_expectation(kind, expect)
+        kind.check(self, arguments)
+        return Step(number, kind, MappingProxyType(arguments), expect, choices, save, None, place)
+
+    def _check_plugin(self, kind: StepKind, name: str) -> None:
+        if name not in self.plugins:
+            raise UsageError(f"there is no plugin {name!r}; {there_are(list(self.plugins))}")
+        is_command = isinstance(self.plugins[name], CommandScript)
+        if is_command and kind.act_of_command is None:
+            known = ", ".join(sorted(each.name for each in STEPS.values() if each.act_of_command is not None))
+            raise UsageError(f"{name} is a command, with which one can {known}")
+        if not is_command and kind.is_for_commands:
+            raise UsageError(f"{name} is no command")
 
 
 class _Fragment(_StoryReader):
@@ -284,7 +248,7 @@ class _Fragment(_StoryReader):
     def __init__(self, story: _StoryReader, folder: Folder) -> None:
         super().__init__(story.story, story.source, folder, story.known)
         self.plugins, self.kept, self.saved, self.node = story.plugins, story.kept, story.saved, story.node
-        self.injected = story.injected
+        self.injected, self.late = story.injected, story.late
         self.has_variables = story.has_variables
 
     def _to_keep(self, names: Iterable[str]) -> Iterable[str]:  # noqa: ARG002 - a fragment keeps none of its own
@@ -301,30 +265,16 @@ def _late_step(
     return reader.read(number, variables.filled(raw, saved), place)
 
 
-def _check_node(do: str, arguments: Mapping[str, Any], node: NodeSpec) -> None:
-    wants = VERBS[do].nodes
-    if wants == WHOLE and not node.runs_containers:
-        raise UsageError("that needs a node with runs_containers: true")
-    if wants == SIMPLE and node.runs_containers:
-        raise UsageError(f"the node runs containers itself (runs_containers: true); {VERBS[do].instead}")
-    if do in {"restart", "start"}:
-        for key in sorted(arguments.keys() & (_SIMPLE_ONLY if node.runs_containers else _WHOLE_ONLY)):
-            why = (
-                "a node that runs containers knows that" if node.runs_containers else "that needs runs_containers: true"
-            )
-            raise UsageError(f"{key}: {why}")
-
-
-def _check_expectation(do: str, expect: Any) -> None:
+def _check_expectation(kind: StepKind, expect: Any) -> None:
     if expect is NO_EXPECTATION:
         return
     try:
-        waits, rest = compare.patience(expect)
-        compare.check(rest)
+        waits, rest = expectations.patience(expect)
+        expectations.check(rest)
     except UsageError as error:
         raise values.inside(error, "expect", f"expect: {error}") from error
-    if waits is not None and not VERBS[do].is_look:
-        looks = ", ".join(name for name, verb in VERBS.items() if verb.is_look)
+    if waits is not None and not kind.is_look:
+        looks = ", ".join(each.name for each in STEPS.values() if each.is_look)
         raise UsageError(f"expect: within is for steps that only look: {looks}")
 
 
@@ -346,50 +296,13 @@ def _documents(text: str, source: str) -> list[Any]:
     return [value for _, value in read_documents(text, source)]
 
 
-def _rules(source: object) -> tuple[str, ...]:
-    return values.each(verbs.rule, source)
-
-
-def _node(source: object) -> NodeSpec:
-    given = Keys(source, "node")
-    runs = given.take("runs_containers", values.truth, default=False)
-    node = NodeSpec(
-        numa=given.take("numa", _numa_ids, (0,)),
-        policy=given.take("policy", values.one_of(POLICIES), "none"),
-        scope=given.take("scope", values.one_of(SCOPES), "container"),
-        options=given.take("options", any_mapping, NOTHING),
-        release=given.take("version", _release, V1_36),
-        gates=given.take("gates", _truths, NOTHING),
-        runs_containers=runs,
-        status_rounds=given.take("status_rounds", values.truth, runs),
-        plugin_watcher=given.take("plugin_watcher", values.truth, default=False),
-    )
-    given.end()
-    with_gates(node.release, node.gates)  # Raises, if they cannot be.
-    return node
-
-
-def _release(source: object) -> Profile:
-    if isinstance(source, float):
-        raise UsageError(f"expected text, not {source!r}: put the version in quotes")
-    return profile_of(values.text(source))
-
-
-def _numa_ids(value: object) -> tuple[int, ...]:
-    found = values.each(_numa_id, value)
-    if twice := [each for at, each in enumerate(found) if each in found[:at]]:
-        raise UsageError(f"the NUMA node {twice[0]} is there twice")
-    return found
-
-
-def _numa_id(value: object) -> int:
-    if not 0 <= (found := values.integer(value)) < MOST_NUMA_NODES:
-        raise UsageError(f"expected the number of a NUMA node from 0 to {MOST_NUMA_NODES - 1}, not {found}")
-    return found
-
-
-def _truths(source: object) -> Mapping[str, bool]:
-    return MappingProxyType({name: values.truth(value) for name, value in values.mapping(source).items()})
+def _step_kind(value: object) -> StepKind:
+    """The kind of a step by its name. Raises `UsageError` that names similar ones."""
+    if (found := values.text(value)) in STEPS:
+        return STEPS[found]
+    near = get_close_matches(found, STEPS, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(STEPS)}"
+    raise UsageError(f"there is no step {found!r}; {hint}")
 
 
 _LEFT_OUT = object()

@@ -1,11 +1,15 @@
-"""Reading plain values of a story, each with an error that says what was expected. Whoever asks adds where it stands."""
+"""The kinds of plain values in a story: how each is read, with an error that says what was expected, and its JSON Schema.
+
+Whoever asks for a value adds to the error where it stands.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from attrs import frozen
 
@@ -15,12 +19,45 @@ from kubelet_sim.model.durations import WITH_UNITS, parse_duration
 
 T = TypeVar("T")
 Way = tuple[str | int, ...]
-Reader = Callable[[Any], Any]
+Schema = dict[str, Any]
 _MISSING: Any = object()
+_VARIABLE: Schema = {"type": "string", "pattern": r"\$\{"}
 
 
+@frozen(eq=False)
+class ValueKind(Generic[T]):
+    """A kind of value that a story may have: how one is read, and the JSON Schema of it."""
+
+    read: Callable[[Any], T]
+    """Raises `UsageError` for what is no such value."""
+    schema: Schema
+
+    def __call__(self, value: Any) -> T:
+        """What the value says. Raises `UsageError`."""
+        return self.read(value)
+
+
+def kind(schema: Schema) -> Callable[[Callable[[Any], T]], ValueKind[T]]:
+    """Makes a kind of value of the function that reads it."""
+    return lambda read: ValueKind(read, schema)
+
+
+def or_variable(schema: Schema) -> Schema:
+    """The schema of a value in whose place a variable may stand."""
+    may_be_text = schema in ({}, text.schema, mapping.schema)
+    return schema if may_be_text else {"anyOf": [schema, _VARIABLE]}
+
+
+def closed(properties: Mapping[str, Schema], required: Iterable[str] = (), about: str = "") -> Schema:
+    """The schema of a mapping that has these keys and no others."""
+    found: Schema = {"type": "object", "properties": dict(properties), "additionalProperties": False}
+    found |= {"required": list(required)} if required else {}
+    return found | ({"description": about} if about else {})
+
+
+@kind({"type": "string"})
 def text(value: object) -> str:
-    """Raises `UsageError`."""
+    """A text. Raises `UsageError`, which knows what YAML takes for something else."""
     if isinstance(value, str):
         return value
     # YAML takes y, no, on and 1.30 for something else.
@@ -28,20 +65,23 @@ def text(value: object) -> str:
     raise UsageError(f"expected text, not {value!r}{hint}")
 
 
+@kind({"type": "boolean"})
 def truth(value: object) -> bool:
-    """Raises `UsageError`."""
+    """Either true or false. Raises `UsageError`."""
     if not isinstance(value, bool):
         raise UsageError(f"expected true or false, not {value!r}")
     return value
 
 
+@kind({"type": "integer"})
 def integer(value: object) -> int:
-    """Raises `UsageError`."""
+    """A whole number. Raises `UsageError`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"expected an integer, not {value!r}")
     return value
 
 
+@kind({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{WITH_UNITS}$"}]})
 def seconds(value: object) -> float:
     """Zero or more: a number, or a text such as `5s`, `500ms`, `1h30m`. Raises `UsageError`."""
     if isinstance(value, str) and re.fullmatch(WITH_UNITS, value, re.ASCII):
@@ -54,6 +94,7 @@ def seconds(value: object) -> float:
     return float(value)
 
 
+@kind({"type": "array"})
 def items(value: object) -> list[Any]:
     """A list of anything. Raises `UsageError`."""
     if not isinstance(value, list | tuple):
@@ -61,54 +102,69 @@ def items(value: object) -> list[Any]:
     return list(value)
 
 
-def each(read: Callable[[Any], T], value: object) -> tuple[T, ...]:
-    """Every item of a list, read. Raises `UsageError` that knows which item is wrong."""
-    found = []
-    for at, item in enumerate(items(value)):
-        try:
-            found.append(read(item))
-        except UsageError as error:
-            raise inside(error, at) from error
-    return tuple(found)
-
-
-def texts(value: object) -> tuple[str, ...]:
-    """Raises `UsageError`."""
-    return each(text, value)
-
-
+@kind({"type": "object"})
 def mapping(value: object) -> Mapping[str, Any]:
-    """A mapping with text keys. Raises `UsageError`."""
+    """A mapping of anything by texts. Raises `UsageError`."""
     if not isinstance(value, Mapping):
         raise UsageError(f"expected a mapping, not {value!r}")
     for key in value:
         text(key)
-    return value
+    return MappingProxyType(dict(value))
 
 
-@frozen
-class OneOf:
-    """A reader for one of these words. Raises `UsageError`."""
+def list_of(each: ValueKind[T], **more: Any) -> ValueKind[tuple[T, ...]]:
+    """A list of such values; an error knows which of them is wrong.
 
-    words: tuple[str, ...]
+    Args:
+        each: the kind of its items.
+        more: keys of its schema, such as `minItems`.
+    """
 
-    def __call__(self, value: object) -> str:
-        """The word."""
-        if not isinstance(value, str) or value not in self.words:
-            raise UsageError(f"expected one of {', '.join(self.words)}, not {value!r}")
+    @kind({"type": "array", "items": or_variable(each.schema), **more})
+    def read(value: object) -> tuple[T, ...]:
+        found = []
+        for at, item in enumerate(items(value)):
+            try:
+                found.append(each(item))
+            except UsageError as error:
+                raise inside(error, at) from error
+        return tuple(found)
+
+    return read
+
+
+def mapping_of(each: ValueKind[T]) -> ValueKind[Mapping[str, T]]:
+    """A mapping of such values by texts."""
+
+    @kind({"type": "object", "additionalProperties": or_variable(each.schema)})
+    def read(value: object) -> Mapping[str, T]:
+        return MappingProxyType({name: each(item) for name, item in mapping(value).items()})
+
+    return read
+
+
+texts = list_of(text)
+
+
+def one_of(known: tuple[str, ...]) -> ValueKind[str]:
+    """One of these words."""
+
+    @kind({"enum": list(known)})
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise UsageError(f"expected one of {', '.join(known)}, not {value!r}")
         return value
 
-
-def one_of(known: tuple[str, ...]) -> OneOf:
-    """A reader for one of these words."""
-    return OneOf(known)
+    return read
 
 
+@kind({"anyOf": [text.schema, texts.schema]})
 def text_or_texts(value: object) -> tuple[str, ...]:
     """One text, or several. Raises `UsageError`."""
     return (value,) if isinstance(value, str) else texts(value)
 
 
+@kind({})
 def anything(value: Any) -> Any:
     """Whatever it is."""
     return value

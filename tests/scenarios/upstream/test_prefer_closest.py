@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from kubelet_sim.core.topology.settings import NumaNodeInfo
 from kubelet_sim.scenario.play.player import play
 from kubelet_sim.scenario.play.report import wrong_step_text
-from kubelet_sim.scenario.story.story import NodeSpec
+from kubelet_sim.scenario.story.node_spec import NodeSpec
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
 
 RESOURCE = "example.com/nic"

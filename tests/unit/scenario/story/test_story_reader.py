@@ -10,8 +10,10 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, NumaNode
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.scenario.steps.verbs import VERBS
-from kubelet_sim.scenario.story.story import NO_EXPECTATION, NodeSpec
+from kubelet_sim.scenario.steps import STEPS
+from kubelet_sim.scenario.story.node_spec import NodeSpec
+from kubelet_sim.scenario.story.step_kind import StepNodes
+from kubelet_sim.scenario.story.story import NO_EXPECTATION
 from kubelet_sim.scenario.story.story_reader import read_stories, story_from_mapping
 
 PLUGIN = {"resource": "example.com/dev", "socket": "p.sock"}
@@ -256,8 +258,8 @@ def test_a_step_that_such_a_node_does_not_have(step: dict[str, Any], instead: st
     said = error_of(story(node={"runs_containers": True}, steps=[step]))
     assert "the node runs containers itself (runs_containers: true); " in said
     assert f"; {instead} " in said
-    assert {VERBS[verb].nodes for verb in VERBS if VERBS[verb].instead} == {"simple"}
-    assert all(verb.instead for verb in VERBS.values() if verb.nodes == "simple")
+    assert {kind.nodes for kind in STEPS.values() if kind.instead} == {StepNodes.SIMPLE}
+    assert all(kind.instead for kind in STEPS.values() if kind.nodes is StepNodes.SIMPLE)
 
 
 @pytest.mark.parametrize("verb", ["register", "serve"])

@@ -4,7 +4,7 @@ import pytest
 
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, Pod
-from kubelet_sim.scenario.play.looks import with_cdi_annotation
+from kubelet_sim.scenario.steps.pods import with_cdi_annotation
 
 POD = Pod("p", "default", PodUID("u1"), containers=(Container(ContainerName("c0")),))
 
