@@ -8,7 +8,7 @@ import click
 
 from kubelet_sim.cli.helpers.completions import container_or_directory, pod_names
 from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, registry_of
-from kubelet_sim.cli.helpers.options import common, namespace_option
+from kubelet_sim.cli.helpers.options import common, directory_option, namespace_option
 from kubelet_sim.foreign import escape_terminal
 
 
@@ -26,10 +26,8 @@ def _one_at_most(_ctx: click.Context, _parameter: click.Parameter, values: tuple
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @namespace_option
 @cdi_option
-@click.option(
-    "--rootfs",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="The root file system; an empty one is made if there is none.",
+@directory_option(
+    "--rootfs", text="The root file system; an empty one is made if there is none.", exists=True, metavar=None
 )
 @common
 def bundle(

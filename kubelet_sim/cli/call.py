@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.helpers.options import debug, to_seconds
+from kubelet_sim.cli.helpers.options import debug, duration_option
 from kubelet_sim.model.durations import duration_text
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ _OF = {
     is_flag=True,
     help="For ListAndWatch: go on after the first list, one line each, until it ends or the time is over.",
 )
-@click.option(
+@duration_option(
     "--timeout",
-    callback=to_seconds,
-    metavar="DURATION",
-    help="How long the call may take; 0: for ever.  [default: 15s for Register, 30s for PreStartContainer, else 5s]",
+    text="How long the call may take; 0: for ever.  [default: 15s for Register, 30s for PreStartContainer, else 5s]",
 )
 @click.option("--dry-run", is_flag=True, help="Show the request and call nobody.")
 @debug

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubelet_sim.cli.helpers.given_files import standard_input
-from kubelet_sim.cli.helpers.options import debug, output_option
+from kubelet_sim.cli.helpers.options import debug, output_option, show_as
 
 if TYPE_CHECKING:
     from kubelet_sim.core.checkpoint_file.diagnosis import Diagnosis
@@ -50,16 +50,12 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
     from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.present.checkpoint_document import show_document
     from kubelet_sim.present.checkpoint_text import damage_text, show_text
-    from kubelet_sim.present.documents import machine_text
 
-    name, data = _read(file)
-    diagnosis = _diagnosed(data)
+    name, diagnosis = _read(file)
     if diagnosis.document is None:
         raise NegativeResult(f"{name} is no checkpoint: {damage_text(diagnosis)}")
     document = show_document(name, diagnosis, pod=pod, resource=resource)
-    click.echo(
-        machine_text(document, output) if output in {"json", "yaml"} else show_text(document, wide=output == "wide")
-    )
+    show_as(output, document, lambda: show_text(document, wide=output == "wide"))
     if not diagnosis.fits:
         what = "old" if diagnosis.is_old_format and diagnosis.is_right else "corrupt"
         raise NegativeResult(f"{name} is {what}, a kubelet would start without it: {damage_text(diagnosis)}")
@@ -83,25 +79,18 @@ def verify(file: str, output: str) -> None:
     from kubelet_sim import exit_codes
     from kubelet_sim.present.checkpoint_document import verify_document
     from kubelet_sim.present.checkpoint_text import verify_text
-    from kubelet_sim.present.documents import machine_text
 
-    name, data = _read(file)
-    document = verify_document(name, _diagnosed(data))
-    click.echo(machine_text(document, output) if output in {"json", "yaml"} else verify_text(document))
+    document = verify_document(*_read(file))
+    show_as(output, document, lambda: verify_text(document))
     if not document["fits"]:
         click.get_current_context().exit(exit_codes.FINDINGS)
 
 
-def _read(file: str) -> tuple[str, bytes]:
-    """The name to call the file by, and its bytes. Raises `UsageError`."""
+def _read(file: str) -> tuple[str, Diagnosis]:
+    """The name to call the file by, and what is known of it. Raises `UsageError`."""
+    from kubelet_sim.core.checkpoint_file.diagnosis import diagnose
     from kubelet_sim.node.root_directory.checkpoint_file import MOST_BYTES, read_for_people, within_bounds
 
     if file == "-":
-        return "standard input", within_bounds("standard input", standard_input(MOST_BYTES + 1))
-    return file, read_for_people(Path(file))
-
-
-def _diagnosed(data: bytes) -> Diagnosis:
-    from kubelet_sim.core.checkpoint_file.diagnosis import diagnose
-
-    return diagnose(data)
+        return "standard input", diagnose(within_bounds("standard input", standard_input(MOST_BYTES + 1)))
+    return file, diagnose(read_for_people(Path(file)))

@@ -10,7 +10,7 @@ import click
 
 from kubelet_sim.cli.helpers.completions import container_names, pod_names
 from kubelet_sim.cli.helpers.container_on_node import builder, cdi_option, own_variables, registry_of
-from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option
+from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option, show_as
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.ids import split_pod_name
 
@@ -62,7 +62,7 @@ def container_spec(  # noqa: PLR0913 - one for each option
     """  # noqa: D301
     from kubelet_sim.errors import UsageError
     from kubelet_sim.present.container_text import spec_text
-    from kubelet_sim.present.documents import machine_text, spec_document
+    from kubelet_sim.present.documents import spec_document
 
     if explain and output in {"cri", "oci"}:
         raise UsageError(f"--explain has no form {output}: leave out one of the two, or take -o json or yaml")
@@ -72,12 +72,9 @@ def container_spec(  # noqa: PLR0913 - one for each option
         manifest = node.pod(name, namespace)
         build = builder(node, manifest, container, share) if explain or output in {"cri", "oci"} else None
     if build is None:
-        if output != "table":
-            click.echo(machine_text(spec_document(share), output))
-            return
-        click.echo(spec_text(share))
+        show_as(output, spec_document(share), lambda: spec_text(share))
         own = own_variables(manifest, container)
-        if twice := [name for name, _ in share.envs if name in own]:
+        if output == "table" and (twice := [name for name, _ in share.envs if name in own]):
             text = f"the pod sets {', '.join(twice)}, too: the kubelet hands both on, the plugin's first [DM-128]"
             click.echo(escape_terminal(f"note: {text}"))
         return
@@ -85,7 +82,7 @@ def container_spec(  # noqa: PLR0913 - one for each option
     if explain:
         _show_explanation(config, cdi_directories, passed, output)
     else:
-        click.echo(machine_text(_document(config, output, cdi_directories, passed), "json"))
+        show_as("json", _document(config, output, cdi_directories, passed), str)
 
 
 def _document(
@@ -113,13 +110,9 @@ def _show_explanation(
     from kubelet_sim.container import explain as explained
     from kubelet_sim.node.oci.host_files import LocalFiles
     from kubelet_sim.present.container_text import explanation_document, explanation_text
-    from kubelet_sim.present.documents import machine_text
 
     options = RuntimeOptions(passed_annotations=passed)
     explanation = explained(config, LocalFiles(), registry_of(cdi_directories), options)
-    if form in {"json", "yaml"}:
-        click.echo(machine_text(explanation_document(explanation), form))
-    else:
-        click.echo(explanation_text(explanation))
+    show_as(form, explanation_document(explanation), lambda: explanation_text(explanation))
     if explanation.has_errors:
         raise NegativeResult("a runtime would not start this container")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.helpers.completions import object_names
-from kubelet_sim.cli.helpers.options import common, connected, namespace_option, one_name, output_option, split_kind
+from kubelet_sim.cli.helpers.options import (
+    common,
+    connected,
+    kind_argument,
+    namespace_option,
+    one_name,
+    output_option,
+    show_as,
+)
 
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
@@ -25,13 +33,8 @@ ALIASES: Mapping[str, str] = {
 KINDS = ("node", "pod", "plugin", "resource")
 
 
-def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
-    """A callback: one of the kinds, for itself or an alias, and a name if it came as `KIND/NAME`."""
-    return split_kind(KINDS, ALIASES, value)
-
-
 @click.command()
-@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}][/NAME]")
+@kind_argument(KINDS, ALIASES)
 @click.argument("name", required=False, shell_complete=object_names)
 @namespace_option
 @output_option("text", "json", "yaml")
@@ -54,7 +57,6 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     """  # noqa: D301
     from kubelet_sim.present.description import plugin_document, pod_document, resource_document
     from kubelet_sim.present.description_text import plugin_text, pod_text, resource_text
-    from kubelet_sim.present.documents import machine_text
     from kubelet_sim.present.node_description import described_node, node_text
 
     sort, named = kind
@@ -73,4 +75,4 @@ def describe(kind: tuple[str, str], name: str | None, namespace: str, output: st
     look, text = looks[sort]
     with connected(root) as node:
         document = look(node)
-    click.echo(text(document) if output == "text" else machine_text(document, output))
+    show_as(output, document, lambda: text(document))

@@ -12,7 +12,14 @@ import click
 
 from kubelet_sim.cli.helpers.completions import container_names, pod_names
 from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, registry_of
-from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, to_seconds
+from kubelet_sim.cli.helpers.options import (
+    common,
+    directory_option,
+    duration_option,
+    namespace_option,
+    output_option,
+    show_as,
+)
 from kubelet_sim.foreign import cut
 
 if TYPE_CHECKING:
@@ -44,15 +51,11 @@ class _CommandBehind(click.Command):
 @namespace_option
 @output_option("table", "json", "yaml")
 @cdi_option
-@click.option(
-    "--rootfs",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="The root file system; else one with nothing but busybox.",
+@directory_option(
+    "--rootfs", text="The root file system; else one with nothing but busybox.", exists=True, metavar=None
 )
 @click.option("--runtime", metavar="PROGRAM", help="The OCI runtime; else crun or runc, whichever starts it.")
-@click.option(
-    "--timeout", default="60s", show_default=True, callback=to_seconds, metavar="DURATION", help="How long at most."
-)
+@duration_option("--timeout", text="How long at most.", default="60s")
 @common
 def exec_check(  # noqa: PLR0913 - one for each option
     *,
@@ -83,7 +86,6 @@ def exec_check(  # noqa: PLR0913 - one for each option
     from kubelet_sim.node.oci.host_files import LocalFiles
     from kubelet_sim.node.oci.oci_runtime import run_probed, runtimes_here, static_busybox
     from kubelet_sim.present.container_text import seen_document, seen_text
-    from kubelet_sim.present.documents import machine_text
 
     if timeout <= 0:
         raise UsageError("--timeout: found 0; expected a time in which a container can start")
@@ -108,10 +110,8 @@ def exec_check(  # noqa: PLR0913 - one for each option
             f"{Path(outcome.runtime).name} does not start this container: {_last_words(outcome.output)}"
         )
     found = comparisons(written.wanted, outcome.seen)
-    if output == "table":
-        click.echo(seen_text(outcome, found, written.notes))
-    else:
-        click.echo(machine_text(seen_document(outcome, found, written.notes), output))
+    document = seen_document(outcome, found, written.notes)
+    show_as(output, document, lambda: seen_text(outcome, found, written.notes))
     judge(outcome, found, timeout)
 
 
@@ -138,7 +138,7 @@ def _busybox_rootfs(place: Path, busybox: Path) -> Path:
     (place / "bin").mkdir(parents=True)
     place.chmod(0o777)  # whoever the container's root is here makes mount points in it
     shutil.copy(busybox, place / "bin" / "busybox")
-    for name in (
+    for name in [
         "sh",
         "ls",
         "cat",
@@ -153,6 +153,6 @@ def _busybox_rootfs(place: Path, busybox: Path) -> Path:
         "sleep",
         "head",
         "find",
-    ):
+    ]:
         (place / "bin" / name).symlink_to("busybox")
     return place

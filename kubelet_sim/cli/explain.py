@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.helpers.options import debug, output_option
+from kubelet_sim.cli.helpers.options import debug, output_option, show_as
 
 if TYPE_CHECKING:
     from kubelet_sim.conformance import Check
     from kubelet_sim.rules.rule import Rule
-
-_WIDTH = 100
 
 
 @click.command()
@@ -31,17 +26,14 @@ def explain(ids: tuple[str, ...], output: str) -> None:
     Example: kubelet-sim explain law-unique-ids DM-53
     """  # noqa: D301
     from kubelet_sim.conformance.check import Check
+    from kubelet_sim.conformance.check_texts import check_text
     from kubelet_sim.conformance.reports.json import check_value
+    from kubelet_sim.present.rule_text import rule_document, rule_text
 
     found = [_found(each) for each in ids]
-    if output == "json":
-        click.echo(json.dumps([check_value(e) if isinstance(e, Check) else _rule_object(e) for e in found], indent=2))
-        return
-    for number, each in enumerate(found):
-        if number:
-            click.echo()
-        for line in _check_lines(each) if isinstance(each, Check) else _rule_lines(each):
-            click.echo(line)
+    documents = [check_value(each) if isinstance(each, Check) else rule_document(each) for each in found]
+    texts = (check_text(each) if isinstance(each, Check) else rule_text(each) for each in found)
+    show_as(output, documents, lambda: "\n\n".join(texts))
 
 
 def _found(id_: str) -> Check | Rule:
@@ -59,43 +51,3 @@ def _found(id_: str) -> Check | Rule:
         hint = f"; did you mean {' or '.join(near)}?" if near else "; kubelet-sim conform --list shows all checks"
         raise UsageError(f"there is no check and no rule {id_!r}{hint}")
     return found
-
-
-def _check_lines(check: Check) -> Iterator[str]:
-    from kubelet_sim.conformance.check_texts import facts, sections
-    from kubelet_sim.rules import RULES
-
-    yield f"{check.id}: {check.title}"
-    for name, text in facts(check):
-        yield from _paragraph(name, text)
-    for head, text in sections(check):
-        yield from ("", head)
-        yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    if check.rules:
-        yield from ("", "Rules of the kubelet")
-    for rule in check.rules:
-        yield from _paragraph(rule, RULES[rule].sentence)
-
-
-def _rule_lines(rule: Rule) -> Iterator[str]:
-    yield rule.id
-    yield from _paragraph("rule", rule.sentence)
-    yield from _paragraph("source", rule.source)
-    yield from _paragraph("seen", f"{rule.mark.value}{f' ({rule.mark_note})' if rule.mark_note else ''}")
-    yield from _paragraph("here", f"{rule.status.value}{f': {rule.reason}' if rule.reason else ''}")
-
-
-def _paragraph(name: str, text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name + ':':9} ", subsequent_indent=" " * 12)
-
-
-def _rule_object(rule: Rule) -> dict[str, object]:
-    return {
-        "id": rule.id,
-        "sentence": rule.sentence,
-        "source": rule.source,
-        "mark": rule.mark.value,
-        "status": rule.status.value,
-        "reason": rule.reason,
-        "restates": list(rule.restates),
-    }

@@ -11,10 +11,11 @@ from kubelet_sim.cli.helpers.completions import object_names
 from kubelet_sim.cli.helpers.options import (
     common,
     connected,
+    kind_argument,
     namespace_option,
     one_name,
     output_option,
-    split_kind,
+    show_as,
 )
 from kubelet_sim.foreign import escape_terminal
 
@@ -33,13 +34,8 @@ ALIASES: Mapping[str, str] = {
 KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations", "events")
 
 
-def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
-    """A callback: one of the kinds, for itself or an alias, and a name if it came as `KIND/NAME`."""
-    return split_kind(KINDS, ALIASES, value)
-
-
 @click.command()
-@click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(KINDS)}][/NAME]")
+@kind_argument(KINDS, ALIASES)
 @click.argument("name", required=False, shell_complete=object_names)
 @namespace_option
 @click.option("-A", "--all-namespaces", is_flag=True, expose_value=False, help="For kubectl's sake: lists show all.")
@@ -79,10 +75,7 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
     if sort == "node":
         if name is not None:
             raise click.UsageError("there is one node: leave its name out")
-        if output in {"json", "yaml"}:
-            click.echo(machine_text(node_document(snapshot), output))
-        else:
-            click.echo("node" if output == "name" else node_table(snapshot))
+        show_as(output, node_document(snapshot), lambda: "node" if output == "name" else node_table(snapshot))
         return
     views = select(snapshot, sort, name, namespace, events)
     if output in {"json", "yaml"}:

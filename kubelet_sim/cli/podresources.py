@@ -10,7 +10,7 @@ import click
 
 from kubelet_sim.cli.helpers.completions import pod_names
 from kubelet_sim.cli.helpers.group import NegativeResult
-from kubelet_sim.cli.helpers.options import common, namespace_option, output_option, root_path
+from kubelet_sim.cli.helpers.options import choice_option, common, namespace_option, output_option, root_path
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import split_pod_name
 
@@ -31,13 +31,7 @@ T = TypeVar("T")
     metavar="PATH",
     help="The API's socket, also a real kubelet's; without it, that of the running node.",
 )
-@click.option(
-    "--api",
-    type=click.Choice(("v1", "v1alpha1")),
-    default="v1",
-    show_default=True,
-    help="The version of the API to list with.",
-)
+@choice_option("--api", of=("v1", "v1alpha1"), default="v1", text="The version of the API to list with.")
 @output_option("table", "wide", "json", "yaml")
 @common
 def podresources(

@@ -9,24 +9,29 @@ import click
 
 from kubelet_sim.cli.helpers.group import DEBUG
 from kubelet_sim.cli.helpers.kubelet_options import KubeletChoices, chosen, kubelet_options
-from kubelet_sim.cli.helpers.options import common, root_path, transcript_option
+from kubelet_sim.cli.helpers.options import (
+    choice_option,
+    common,
+    directory_option,
+    file_option,
+    root_path,
+    transcript_option,
+)
 from kubelet_sim.foreign import escape_terminal
 
 
 @click.command()
-@click.option(
+@choice_option(
     "--clock",
-    type=click.Choice(["real", "manual"]),
+    of=("real", "manual"),
     default="real",
-    show_default=True,
-    help="Whether time passes by itself, or by `kubelet-sim advance`.",
+    text="Whether time passes by itself, or by `kubelet-sim advance`.",
 )
-@click.option(
+@choice_option(
     "--socket-appears",
-    type=click.Choice(["bind", "rename"]),
+    of=("bind", "rename"),
     default="rename",
-    show_default=True,
-    help="How kubelet.sock comes into being: as the kubelet does it, or such that a plugin can dial at once.",
+    text="How kubelet.sock comes into being: as the kubelet does it, or such that a plugin can dial at once.",
 )
 @click.option(
     "--kubelet-version",
@@ -35,17 +40,12 @@ from kubelet_sim.foreign import escape_terminal
     metavar="VERSION",
     help="Which kubelet it behaves like, see `kubelet-sim versions`.",
 )
-@click.option(
+@file_option(
     "--ready-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Written when the node listens, removed when it ends: JSON with root, registration_socket and pid.",
+    text="Written when the node listens, removed when it ends: JSON with root, registration_socket and pid.",
 )
-@click.option(
-    "--pods",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Run the pods whose manifests lie there: static pods, as a kubelet has them.",
+@directory_option(
+    "--pods", text="Run the pods whose manifests lie there: static pods, as a kubelet has them.", exists=True
 )
 @kubelet_options
 @transcript_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubelet_sim.cli.helpers.options import debug
+from kubelet_sim.cli.helpers.options import debug, directory_option, file_option
 from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
@@ -50,18 +50,11 @@ def scenario() -> None:
 @click.option(
     "--keep-going", is_flag=True, help="Play a story to its end after a wrong step, and show all that are wrong."
 )
-@click.option(
-    "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the outcome there, as JUnit XML.",
-)
-@click.option(
+@file_option("--junit", text="Write the outcome there, as JUnit XML.")
+@directory_option(
     "--transcript",
     "transcripts",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the transcript of each story to a file there; kubelet-sim replay and trace read it.",
+    text="Write the transcript of each story to a file there; kubelet-sim replay and trace read it.",
 )
 @_outside
 @debug
@@ -162,12 +155,7 @@ def show(files: tuple[str, ...], *, allow_outside: bool) -> None:
 @scenario.command()
 @click.argument("file", type=click.Path())
 @_jobs
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Where to write the stories, - for standard output. Else they replace FILE.",
-)
+@file_option("--output", text="Where to write the stories, - for standard output. Else they replace FILE.")
 @click.option(
     "--check", "only_diff", is_flag=True, help="Write nothing: show the difference; exit code 1 if there is one."
 )

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.helpers.options import common, connected, to_seconds
+from kubelet_sim.cli.helpers.options import (
+    choice_option,
+    common,
+    connected,
+    duration_option,
+    file_option,
+    output_option,
+)
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.present.record_lines import record_line
 
@@ -36,25 +43,11 @@ _COLOURS = {"decision": "cyan", "fact": "green", "effect": "blue", "answer": "ma
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind; may be repeated.")
 @click.option("--rule", default="", metavar="ID", help="Only what follows this rule of the kubelet, such as DM-90.")
 @click.option("--warnings", is_flag=True, help="Only warnings.")
-@click.option(
-    "--since", metavar="TIME", callback=to_seconds, help="Not before this time on the node's clock, as 10s, 5m."
-)
-@click.option("--until", metavar="TIME", callback=to_seconds, help="Not after this time on the node's clock.")
-@click.option("--diagram", type=click.Choice(["mermaid", "ascii"]), help="Draw a sequence diagram.")
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="OUT",
-    help="Write a page for a browser: one file that needs no network.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="The form of the output.",
-)
+@duration_option("--since", text="Not before this time on the node's clock, as 10s, 5m.", metavar="TIME")
+@duration_option("--until", text="Not after this time on the node's clock.", metavar="TIME")
+@choice_option("--diagram", of=("mermaid", "ascii"), text="Draw a sequence diagram.")
+@file_option("--html", text="Write a page for a browser: one file that needs no network.", metavar="OUT")
+@output_option("table", "json")
 @common
 def trace(
     *,
@@ -176,14 +169,12 @@ def _as_text(line: Line, move: Move | None) -> str:
 
 
 def _as_json(line: Line) -> str:
-    from kubelet_sim.present.documents import record_document
+    from kubelet_sim.present.documents import json_line
 
     more: dict[str, Any] = {"value": line.value} if line.has_value else {}
-    if line.took_s is not None:
-        more["took_s"] = line.took_s
-    if line.status:
-        more["status"] = line.status
-    return json.dumps(record_document(line.record) | more)
+    more |= {"took_s": line.took_s} if line.took_s is not None else {}
+    more |= {"status": line.status} if line.status else {}
+    return json_line(line.record, **more)
 
 
 def _write_page(target: Path, file: Path | None, root: Path | None, picker: Picker) -> None:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from kubelet_sim.cli.helpers.options import debug, output_option
-
-if TYPE_CHECKING:
-    from kubelet_sim.profiles import Profile
-    from kubelet_sim.profiles.gates import GateMoved
-    from kubelet_sim.profiles.switch_texts import SwitchMoved
+from kubelet_sim.cli.helpers.options import debug, output_option, show_as
 
 
 @click.group(invoke_without_command=True)
@@ -30,19 +22,11 @@ def versions(ctx: click.Context, output: str) -> None:
     """  # noqa: D301
     if ctx.invoked_subcommand is not None:
         return
-    from kubelet_sim.present.documents import machine_text
-    from kubelet_sim.present.tables import table_text
+    from kubelet_sim.present.release_tables import release_document, releases_table
     from kubelet_sim.profiles import RELEASES
 
     releases = list(RELEASES.values())
-    if output != "table":
-        click.echo(machine_text([_document(profile) for profile in releases], output))
-        return
-    rows = []
-    for before, profile in zip([None, *releases], releases, strict=False):
-        changed = "" if before is None else ", ".join(_short(each) for each in _moved(before, profile))
-        rows.append((profile.version, profile.stands_for, "yes" if profile.was_read else "no", changed))
-    click.echo(table_text(("VERSION", "STANDS FOR", "READ", "DIFFERS FROM THE ONE BEFORE"), rows))
+    show_as(output, list(map(release_document, releases)), lambda: releases_table(releases))
 
 
 @versions.command()
@@ -58,71 +42,8 @@ def diff(before: str, after: str, output: str) -> None:
     \b
     Example: kubelet-sim versions diff 1.24 1.25
     """  # noqa: D301
-    from kubelet_sim.present.documents import machine_text
+    from kubelet_sim.present.release_tables import difference_documents, difference_text
     from kubelet_sim.profiles import profile_of
-    from kubelet_sim.profiles.gates import gates_moved
 
     older, newer = profile_of(before), profile_of(after)
-    found, gates = _moved(older, newer), gates_moved(older, newer)
-    if output != "text":
-        documents = [*map(_moved_document, found), *map(_gate_document, gates)]
-        click.echo(machine_text(documents, output))
-        return
-    if not found and not gates:
-        click.echo(f"{older.version} and {newer.version} do not differ in anything that kubelet-sim follows.")
-    for each in found:
-        click.echo(f"{each.text} [{' '.join(each.switch.rules)}]")
-    for gate in gates:
-        click.echo(f"{gate.text} [{' '.join(gate.gate.rules)}]")
-
-
-def _moved(before: Profile, after: Profile) -> tuple[SwitchMoved, ...]:
-    from kubelet_sim.profiles.switch_texts import moved
-
-    return moved(before, after)
-
-
-def _short(moved: SwitchMoved) -> str:
-    from kubelet_sim.profiles.switch_texts import value_text
-
-    return f"{moved.switch.name}: {value_text(moved.after)}"
-
-
-def _document(profile: Profile) -> Mapping[str, Any]:
-    from kubelet_sim.profiles.gates import gates_of
-    from kubelet_sim.profiles.switch_texts import SWITCHES
-
-    return {
-        "version": profile.version,
-        "stands_for": profile.stands_for,
-        "was_read": profile.was_read,
-        "switches": {name: _plain(getattr(profile, name)) for name in SWITCHES},
-        "feature_gates": {
-            name: {"stage": stage.word, "default": stage.default, "locked": stage.is_locked}
-            for name, stage in gates_of(profile).items()
-        },
-    }
-
-
-def _moved_document(moved: SwitchMoved) -> Mapping[str, Any]:
-    return {
-        "switch": moved.switch.name,
-        "before": _plain(moved.before),
-        "after": _plain(moved.after),
-        "text": moved.text,
-        "rules": list(moved.switch.rules),
-    }
-
-
-def _gate_document(moved: GateMoved) -> Mapping[str, Any]:
-    return {
-        "feature_gate": moved.gate.name,
-        "before": None if moved.before is None else moved.before.text,
-        "after": None if moved.after is None else moved.after.text,
-        "text": moved.text,
-        "rules": list(moved.gate.rules),
-    }
-
-
-def _plain(value: Any) -> Any:
-    return getattr(value, "value", value)
+    show_as(output, difference_documents(older, newer), lambda: difference_text(older, newer))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubelet_sim.cli.helpers.completions import conditions
-from kubelet_sim.cli.helpers.options import common, connected, to_seconds
+from kubelet_sim.cli.helpers.options import common, connected, duration_option
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import duration_text
 
@@ -24,21 +24,9 @@ _ANSWER_S = 10.0
 
 @click.command()
 @click.option(
-    "--for",
-    "condition",
-    required=True,
-    metavar="CONDITION",
-    help="What to wait for.",
-    shell_complete=conditions,
+    "--for", "condition", required=True, metavar="CONDITION", help="What to wait for.", shell_complete=conditions
 )
-@click.option(
-    "--timeout",
-    default="30s",
-    show_default=True,
-    callback=to_seconds,
-    metavar="DURATION",
-    help="How long at most, in real time.",
-)
+@duration_option("--timeout", text="How long at most, in real time.", default="30s")
 @common
 def wait(condition: str, timeout: float, root: Path | None) -> None:
     """Wait until something holds.

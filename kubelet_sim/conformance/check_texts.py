@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
 from kubelet_sim.conformance.check import Check, Level, Need, Stage
+from kubelet_sim.present.rule_text import WIDTH, paragraph
 from kubelet_sim.profiles import RELEASES
+from kubelet_sim.rules import RULES
 
 LEVELS = {
     Level.ERROR: "an error: it breaks on a real kubelet",
@@ -44,6 +47,24 @@ def sections(check: Check) -> Iterator[tuple[str, str]]:
     yield "Why it matters, and how it fails on a node", check.why
     yield "How to fix it", check.fix
     yield "Source", f"{check.source[:1].upper()}{check.source[1:]}."
+
+
+def check_text(check: Check) -> str:
+    """All of it for eyes, with the sentences of its rules."""
+    return "\n".join(_lines(check))
+
+
+def _lines(check: Check) -> Iterator[str]:
+    yield f"{check.id}: {check.title}"
+    for name, text in facts(check):
+        yield from paragraph(name, text)
+    for head, text in sections(check):
+        yield from ("", head)
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if check.rules:
+        yield from ("", "Rules of the kubelet")
+    for rule in check.rules:
+        yield from paragraph(rule, RULES[rule].sentence)
 
 
 def needs(check: Check) -> str:

@@ -11,7 +11,7 @@ from kubelet_sim.model.ids import split_pod_name
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.plugin import GRACE_PERIOD_S
 from kubelet_sim.model.views import NodeSnapshot, PluginView, PodView, ResourceView
-from kubelet_sim.present.documents import record_document, spec_document
+from kubelet_sim.present.documents import spec_document
 from kubelet_sim.present.pod_columns import status_text
 from kubelet_sim.present.view_tables import document as view_document
 
@@ -54,7 +54,7 @@ def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, An
             for each in view.containers
         ],
         "events": [plain(event) for event in node.events() if event.object == f"pod/{key}"],
-        "why": [record_document(record) for record in node.trace(about=key)],
+        "why": [plain(record) for record in node.trace(about=key)],
     }
 
 
@@ -106,7 +106,7 @@ def plugin_document(node: ControlClient, name: str) -> dict[str, Any]:
     return {
         "connections": [_connection(snapshot, view) for view in views],
         "devices": [_listed(snapshot, resource) for resource in sorted({view.resource for view in views})],
-        "asked": [record_document(record) for _, record in sorted(asked.items())],
+        "asked": [plain(record) for _, record in sorted(asked.items())],
     }
 
 
@@ -139,7 +139,7 @@ def resource_document(node: ControlClient, name: str) -> dict[str, Any]:
         "grace_period_left_s": left_s,
         "allocations": [view_document(each) for each in snapshot.allocations if each.resource == name],
         "plugins": [_connection(snapshot, each) for each in snapshot.plugins if each.resource == name],
-        "why": [record_document(each) for each in _about_alone(node.trace(about=name), name)],
+        "why": [plain(each) for each in _about_alone(node.trace(about=name), name)],
     }
 
 

@@ -23,14 +23,9 @@ def machine_text(value: Any, form: str) -> str:
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def json_line(record: Record) -> str:
-    """A record as one JSON object on one line."""
-    return json.dumps(record_document(record))
-
-
-def record_document(record: Record) -> dict[str, Any]:
-    """A record as a mapping; its level is a word."""
-    return {**plain(record), "level": record.level.value}
+def json_line(record: Record, **more: Any) -> str:
+    """A record as one JSON object on one line, with what more there is to say."""
+    return json.dumps(plain(record) | more)
 
 
 def spec_document(spec: ContainerSpec) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubelet_sim.cli.helpers.options import to_seconds
+from kubelet_sim.cli.helpers.options import duration_option
 from kubelet_sim.model.durations import duration_text
 
 if TYPE_CHECKING:
@@ -47,19 +47,17 @@ def comeback_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--lose-directory", is_flag=True, help="The device-plugin directory is gone, with all in it."),
         click.option("--lose-checkpoint", is_flag=True, help="The checkpoint is gone."),
-        click.option(
+        duration_option(
             "--runtime-after",
+            text="The container runtime is ready so long after the kubelet began, which neither cleans its directory nor listens there before.",
             default="0s",
-            callback=to_seconds,
-            metavar="DURATION",
-            help="The container runtime is ready so long after the kubelet began, which neither cleans its directory nor listens there before.",
+            show_default=False,
         ),
-        click.option(
+        duration_option(
             "--socket-after",
+            text="kubelet.sock appears so long after the directory was cleaned, on the node's clock.",
             default="0s",
-            callback=to_seconds,
-            metavar="DURATION",
-            help="kubelet.sock appears so long after the directory was cleaned, on the node's clock.",
+            show_default=False,
         ),
     ):
         option(with_comeback)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kubelet_sim.cli.helpers.options import choice_option, file_option
 from kubelet_sim.text_files import read_text
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 LOCAL, REMOTE = 10, 20
 """Distances where a user gives none."""
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @dataclass(frozen=True)
@@ -51,30 +51,26 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command, which gets them by the names of `KubeletChoices`."""
     for option in reversed(
         [
-            click.option(
-                "--config",
-                type=_FILE,
-                metavar="FILE",
-                help="A KubeletConfiguration, as a kubelet has it; flags override it.",
+            file_option(
+                "--config", text="A KubeletConfiguration, as a kubelet has it; flags override it.", exists=True
             ),
             click.option(
                 "--numa", type=click.IntRange(1, 64), default=1, show_default=True, help="How many NUMA nodes it has."
             ),
-            click.option(
+            file_option(
                 "--numa-distances",
-                type=_FILE,
-                metavar="FILE",
-                help="Their distances, a matrix in YAML or JSON. Without it: 10 to itself, 20 to any other.",
+                text="Their distances, a matrix in YAML or JSON. Without it: 10 to itself, 20 to any other.",
+                exists=True,
             ),
-            click.option(
+            choice_option(
                 "--topology-manager-policy",
-                type=click.Choice(["none", "best-effort", "restricted", "single-numa-node"]),
-                help="What becomes of a pod whose resources cannot be aligned.",
+                of=("none", "best-effort", "restricted", "single-numa-node"),
+                text="What becomes of a pod whose resources cannot be aligned.",
             ),
-            click.option(
+            choice_option(
                 "--topology-manager-scope",
-                type=click.Choice(["container", "pod"]),
-                help="What is aligned: each container, or the pod.",
+                of=("container", "pod"),
+                text="What is aligned: each container, or the pod.",
             ),
             click.option(
                 "--topology-manager-policy-options",
@@ -83,10 +79,10 @@ def kubelet_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="NAME=VALUE,…",
                 help="prefer-closest-numa-nodes, max-allowable-numa-nodes.",
             ),
-            click.option(
+            choice_option(
                 "--cpu-manager-policy",
-                type=click.Choice(["none", "static"]),
-                help="static: guaranteed pods get cpus of their own, which are aligned together with devices.",
+                of=("none", "static"),
+                text="static: guaranteed pods get cpus of their own, which are aligned together with devices.",
             ),
             click.option(
                 "--plugin-watcher/--no-plugin-watcher",

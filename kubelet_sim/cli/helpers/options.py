@@ -21,14 +21,8 @@ ROOT_VARIABLE = "KUBELET_SIM_ROOT"
 
 def common(command: F) -> F:
     """Add `--root` and `--debug`."""
-    root = click.option(
-        "--root",
-        type=click.Path(path_type=Path, file_okay=False),
-        envvar=ROOT_VARIABLE,
-        metavar="DIR",
-        help=f"The node's root directory. Else ${ROOT_VARIABLE}, else a run directory of your own.",
-    )
-    return root(debug(command))
+    text = f"The node's root directory. Else ${ROOT_VARIABLE}, else a run directory of your own."
+    return directory_option("--root", text=text, envvar=ROOT_VARIABLE)(debug(command))
 
 
 def debug(command: F) -> F:
@@ -43,11 +37,50 @@ def debug(command: F) -> F:
     )(command)
 
 
-def output_option(*forms: str) -> Callable[[F], F]:
+def file_option(*names: str, text: str, exists: bool = False, **more: Any) -> Callable[[F], F]:
+    """Add an option that names a file."""
+    kind = click.Path(path_type=Path, dir_okay=False, exists=exists)
+    return click.option(*names, type=kind, **{"metavar": "FILE", "help": text, **more})
+
+
+def directory_option(*names: str, text: str, exists: bool = False, **more: Any) -> Callable[[F], F]:
+    """Add an option that names a directory."""
+    kind = click.Path(path_type=Path, file_okay=False, exists=exists)
+    return click.option(*names, type=kind, **{"metavar": "DIR", "help": text, **more})
+
+
+def duration_option(*names: str, text: str, default: str | None = None, **more: Any) -> Callable[[F], F]:
+    """Add an option that is a duration, and seconds for the command."""
+    shown = {"default": default, "show_default": default is not None, "metavar": "DURATION", **more}
+    return click.option(*names, callback=to_seconds, help=text, **shown)
+
+
+def choice_option(*names: str, of: Sequence[str], text: str, default: str | None = None) -> Callable[[F], F]:
+    """Add an option that is one of these words."""
+    return click.option(*names, type=click.Choice(of), default=default, show_default=default is not None, help=text)
+
+
+def output_option(*forms: str, text: str = "The form of the output.") -> Callable[[F], F]:
     """Add `-o` with these forms, of which the first is the default."""
-    return click.option(
-        "-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True, help="The form of the output."
-    )
+    return choice_option("-o", "--output", of=forms, text=text, default=forms[0])
+
+
+def env_option(*names: str, text: str) -> Callable[[F], F]:
+    """Add an option for variables, of which the command gets a mapping."""
+
+    def variables(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+        return dict(map(_pair, values))
+
+    return click.option("--env", *names, multiple=True, metavar="NAME=VALUE", callback=variables, help=text)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from kubelet_sim.errors import UsageError
+
+    name, separator, value = text.partition("=")
+    if not (name and separator):
+        raise UsageError(f"--env: expected NAME=VALUE, not {text!r}")
+    return name, value
 
 
 def show_as(form: str, document: Any, text: Callable[[], str]) -> None:
@@ -64,12 +97,19 @@ def namespace_option(command: F) -> F:
     )(command)
 
 
-transcript_option = click.option(
-    "--transcript",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write everything that happens there, one JSON object a line; `trace` and `replay` read it.",
-)
+def transcript_option(command: F) -> F:
+    """Add `--transcript`."""
+    text = "Write everything that happens there, one JSON object a line; `trace` and `replay` read it."
+    return file_option("--transcript", text=text)(command)
+
+
+def kind_argument(kinds: Sequence[str], aliases: Mapping[str, str]) -> Callable[[F], F]:
+    """Add the argument KIND or KIND/NAME; the command gets a pair of kind and name, which is empty if none was given."""
+
+    def to_kind(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, str]:
+        return split_kind(kinds, aliases, value)
+
+    return click.argument("kind", callback=to_kind, metavar=f"[{'|'.join(kinds)}][/NAME]")
 
 
 def split_kind(kinds: Sequence[str], aliases: Mapping[str, str], word: str) -> tuple[str, str]:

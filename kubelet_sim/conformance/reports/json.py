@@ -13,6 +13,7 @@ from importlib import resources
 from kubelet_sim.conformance.check import Check
 from kubelet_sim.conformance.reports.report_text import checks_of, conforms, counts, mark_of, plain
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report
+from kubelet_sim.model.plain import plain as model_plain
 from kubelet_sim.transcript import Json, Record
 
 FORMAT = "kubelet-sim conformance report"
@@ -106,15 +107,4 @@ def _finding_value(finding: Finding) -> dict[str, Json]:
 
 
 def _record_value(record: Record) -> dict[str, Json]:
-    return {
-        "number": record.number,
-        "at_s": record.at_s,
-        "kind": record.kind,
-        "subject": record.subject,
-        "text": record.text,
-        "rules": list(record.rules),
-        "level": record.level.value,
-        "walk": record.walk,
-        "incarnation": record.incarnation,
-        "details": plain(record.details),
-    }
+    return {**model_plain(record), "details": plain(record.details)}
