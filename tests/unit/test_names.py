@@ -15,7 +15,6 @@ SHARED = frozenset(
         "Line",
         "Outcome",
         "Part",
-        "Stage",
         "Kind",
         "Refusing",
         "Entry",
