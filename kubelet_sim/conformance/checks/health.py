@@ -225,7 +225,7 @@ async def monitor_failure(ctx: CheckContext) -> None:
         for resource in ctx.resources:
             if not ctx.plugin.has_ended and (ids := list(ctx.healthy_ids(resource))):
                 text = f"{resource}: without a source of health {some(ids)} are listed as healthy"
-                ctx.warning(text, resource=str(resource), ids=ids[:SHOWN])
+                ctx.warning(text, resource=resource, ids=ids[:SHOWN])
 
 
 @GROUP.check(
@@ -285,4 +285,4 @@ async def stable_ids(ctx: CheckContext) -> None:
         if after != ids:
             lost, new = sorted(ids - after), sorted(after - ids)
             text = f"{resource}: after a restart {len(lost)} ids are gone and {len(new)} are new"
-            ctx.error(text, resource=str(resource), gone=lost[:SHOWN], new=new[:SHOWN])
+            ctx.error(text, resource=resource, gone=lost[:SHOWN], new=new[:SHOWN])

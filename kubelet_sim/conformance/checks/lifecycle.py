@@ -51,7 +51,7 @@ async def path_length(ctx: CheckContext) -> None:
             text = (
                 f"{registered.resource}: the socket path would have {size} bytes on a node, at most {LONGEST_PATH} work"
             )
-            ctx.error(text, resource=str(registered.resource), path=path, bytes=size)
+            ctx.error(text, resource=registered.resource, path=path, bytes=size)
 
 
 @GROUP.check(
@@ -283,7 +283,7 @@ def _judge_empty(ctx: CheckContext) -> None:
         current = ctx.seen.current_list(resource)
         if current is not None and any(device.is_healthy for device in current.devices):
             count = len(current.devices)
-            ctx.warning(f"{resource}: without hardware the plugin lists {count} devices", resource=str(resource))
+            ctx.warning(f"{resource}: without hardware the plugin lists {count} devices", resource=resource)
 
 
 @GROUP.check(

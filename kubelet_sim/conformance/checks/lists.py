@@ -43,7 +43,7 @@ def report(
         listed = {device.id: None for each in ctx.seen.lists_of(resource) for device in each.devices if what(device)}
         if listed:
             ids = [str(each) for each in listed]
-            ctx.find(level, say(resource, ids), resource=str(resource), ids=ids[:SHOWN], count=len(ids))
+            ctx.find(level, say(resource, ids), resource=resource, ids=ids[:SHOWN], count=len(ids))
 
 
 def some(ids: list[str]) -> str:
@@ -72,7 +72,7 @@ async def first_message(ctx: CheckContext) -> None:
         if not lists:
             if stream is ctx.seen.stream(stream.resource):
                 text = f"{stream.resource}: no list came within {time.monotonic() - stream.at_s:.0f} s of the stream's opening"
-                ctx.error(text, resource=str(stream.resource))
+                ctx.error(text, resource=stream.resource)
             continue
         _judge_first(ctx, stream.resource, lists[0].at_s - stream.at_s)
         _judge_full(ctx, lists, stream.at_s)
@@ -148,7 +148,7 @@ async def stays_open(ctx: CheckContext) -> None:
             continue
         how = "with OK" if end.error is None else str(end.error)
         text = f"{end.resource}: the plugin ended its stream after {end.at_s - opened.at_s:.1f} s, {how}"
-        ctx.error(text, resource=str(end.resource), after_s=round(end.at_s - opened.at_s, 3))
+        ctx.error(text, resource=end.resource, after_s=round(end.at_s - opened.at_s, 3))
 
 
 def replaced(ctx: CheckContext, resource: str, opened_s: float, ended_s: float) -> bool:
@@ -304,7 +304,7 @@ async def health_value(ctx: CheckContext) -> None:
         odd = {d.health for e in ctx.seen.lists_of(resource) for d in e.devices} - {HEALTHY, UNHEALTHY}
         if odd:
             text = f"{resource}: health is {some(sorted(odd))}, not {HEALTHY!r} or {UNHEALTHY!r}"
-            ctx.error(text, resource=str(resource), health=sorted(odd)[:SHOWN])
+            ctx.error(text, resource=resource, health=sorted(odd)[:SHOWN])
 
 
 @GROUP.check(
@@ -355,4 +355,4 @@ async def no_spam(ctx: CheckContext) -> None:
         if repeated:
             level = Level.WARNING if repeated > max(1.0, window.length_s / SPAM_EVERY_S) else Level.INFO
             text = f"{resource}: {repeated} lists in {window.length_s:.0f} s said what the one before had said"
-            ctx.find(level, text, resource=str(resource), repeated=repeated, window_s=round(window.length_s, 1))
+            ctx.find(level, text, resource=resource, repeated=repeated, window_s=round(window.length_s, 1))

@@ -82,7 +82,7 @@ async def pref_flag(ctx: CheckContext) -> None:
             failure = await _failure(plugin.prefer(ids, (), 1))
             if failure is not None and failure.code == UNIMPLEMENTED:
                 text = f"{resource} advertises GetPreferredAllocation and does not implement it: {failure}"
-                ctx.error(text, resource=str(resource), code=failure.code)
+                ctx.error(text, resource=resource, code=failure.code)
     if silent and ctx.config.is_beyond and ctx.plugin.can_start:
         async with ctx.aside() as aside:
             await aside.start()
@@ -131,7 +131,7 @@ async def pre_start_flag(ctx: CheckContext) -> None:
             failure = await _failure(plugin.pre_start(ids))
             if failure is not None and failure.code == UNIMPLEMENTED:
                 text = f"{resource} requires PreStartContainer and does not implement it: {failure}"
-                ctx.error(text, resource=str(resource), code=failure.code)
+                ctx.error(text, resource=resource, code=failure.code)
 
 
 @GROUP.check(

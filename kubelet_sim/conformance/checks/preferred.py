@@ -17,7 +17,7 @@ from kubelet_sim.conformance.answers import (
     shuffled,
     with_option,
 )
-from kubelet_sim.conformance.check import Group, Level, Stage
+from kubelet_sim.conformance.check import Group, Level, Run, Stage
 from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.errors import RpcFailed
@@ -89,13 +89,17 @@ async def _ask(
     return tuple(asked), tuple(failures)
 
 
-async def judge(ctx: CheckContext, wrong: Callable[[Question], str]) -> None:
-    """A warning for the first answer of each resource of which there is something to say."""
-    told = set()
-    for each in await questions(ctx):
-        if each.resource not in told and (what := wrong(each)):
-            told.add(each.resource)
-            ctx.warning(f"{each}, {what}", resource=each.resource, answer=list(each.answer[:10]), size=each.size)
+def of_each_answer(wrong: Callable[[Question], str]) -> Run:
+    """The check that reports, for each resource, the first answer of which there is something to say."""
+
+    async def run(ctx: CheckContext) -> None:
+        told = set()
+        for each in await questions(ctx):
+            if each.resource not in told and (what := wrong(each)):
+                told.add(each.resource)
+                ctx.warning(f"{each}, {what}", resource=each.resource, answer=list(each.answer[:10]), size=each.size)
+
+    return run
 
 
 @GROUP.check(
@@ -180,8 +184,9 @@ async def error_implies_unhealthy(ctx: CheckContext) -> None:
     source="the API file; public reports",
     rules="DM-94 DM-95",
 )
-async def size(ctx: CheckContext) -> None:
-    await judge(ctx, lambda q: "" if len(q.answer) == q.size else f"the answer has {len(q.answer)} ids")
+@of_each_answer
+def size(question: Question) -> str:
+    return "" if len(question.answer) == question.size else f"the answer has {len(question.answer)} ids"
 
 
 @GROUP.check(
@@ -194,13 +199,10 @@ async def size(ctx: CheckContext) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-94 DM-95",
 )
-async def subset(ctx: CheckContext) -> None:
-
-    def wrong(question: Question) -> str:
-        others = sorted(set(question.answer) - set(question.available))
-        return f"the answer has {quoted(others)}, not available" if others else ""
-
-    await judge(ctx, wrong)
+@of_each_answer
+def subset(question: Question) -> str:
+    others = sorted(set(question.answer) - set(question.available))
+    return f"the answer has {quoted(others)}, not available" if others else ""
 
 
 @GROUP.check(
@@ -213,13 +215,10 @@ async def subset(ctx: CheckContext) -> None:
     source="the API file; public reports",
     rules="DM-94 DM-95",
 )
-async def includes(ctx: CheckContext) -> None:
-
-    def wrong(question: Question) -> str:
-        missing = sorted(set(question.must_include) - set(question.answer))
-        return f"the answer lacks {quoted(missing)}" if missing else ""
-
-    await judge(ctx, wrong)
+@of_each_answer
+def includes(question: Question) -> str:
+    missing = sorted(set(question.must_include) - set(question.answer))
+    return f"the answer lacks {quoted(missing)}" if missing else ""
 
 
 @GROUP.check(
@@ -232,13 +231,10 @@ async def includes(ctx: CheckContext) -> None:
     source="the code of the kubelet",
     rules="DM-95",
 )
-async def no_duplicates(ctx: CheckContext) -> None:
-
-    def wrong(question: Question) -> str:
-        twice = sorted(id_ for id_, times in Counter(question.answer).items() if times > 1)
-        return f"the answer has {quoted(twice)} more than once" if twice else ""
-
-    await judge(ctx, wrong)
+@of_each_answer
+def no_duplicates(question: Question) -> str:
+    twice = sorted(id_ for id_, times in Counter(question.answer).items() if times > 1)
+    return f"the answer has {quoted(twice)} more than once" if twice else ""
 
 
 @GROUP.check(

@@ -147,7 +147,7 @@ async def listening(ctx: CheckContext) -> None:
             came = "and nobody came" if after_s is None else f"and somebody served {after_s:.1f} s later"
             ctx.warning(
                 f"{probe.resource}: nobody listened when Register arrived, {came}",
-                resource=str(probe.resource),
+                resource=probe.resource,
                 served_after_s=after_s,
             )
 
@@ -361,7 +361,7 @@ async def deadline_sane(ctx: CheckContext) -> None:
         shortest = min((c.deadline_s for c in of_resource if c.deadline_s is not None), default=None)
         if shortest is not None and shortest < DEADLINE_S - ON_THE_WAY_S:
             text = f"{resource}: Register had {shortest:.1f} s left when it arrived, less than {DEADLINE_S:g} s"
-            ctx.warning(text, resource=str(resource), deadline_s=round(shortest, 3))
+            ctx.warning(text, resource=resource, deadline_s=round(shortest, 3))
         elif any(each.deadline_s is None for each in of_resource):
             # gRPC libraries differ in whether they send a deadline that is the caller's own: tonic's `timeout` is not sent.
             own = "unless the plugin has one that it does not send, a kubelet that hangs holds it up for ever"
@@ -393,4 +393,4 @@ async def not_periodic(ctx: CheckContext) -> None:
         if again:
             after = ", ".join(f"{each.at_s - first.at_s:.1f} s" for each in again[:5])
             text = f"{resource} was registered {len(again)} times more for no reason, {after} after the first time"
-            ctx.warning(text, resource=str(resource), count=len(again))
+            ctx.warning(text, resource=resource, count=len(again))

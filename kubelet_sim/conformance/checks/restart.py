@@ -199,14 +199,12 @@ async def created_event(ctx: CheckContext) -> None:
     for resource, ids in known.items():
         lost = sorted(ids - set(ctx.healthy_ids(resource)))
         if lost:
-            ctx.error(
-                f"{resource}: {len(lost)} devices are not healthy any more", resource=str(resource), ids=lost[:10]
-            )
+            ctx.error(f"{resource}: {len(lost)} devices are not healthy any more", resource=resource, ids=lost[:10])
         links = [
             link for link in ctx.node.kubelet.driver.links.values() if link.resource == resource and link.has_stream
         ]
         if len(links) != 1:
-            ctx.error(f"{resource}: {len(links)} streams are open, one was expected", resource=str(resource))
+            ctx.error(f"{resource}: {len(links)} streams are open, one was expected", resource=resource)
     ctx.note(f"all of it took {time.monotonic() - began_s:.1f} s")
 
 

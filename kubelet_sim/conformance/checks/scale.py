@@ -49,7 +49,7 @@ async def device_count(ctx: CheckContext) -> None:
             size = size * most // count
         if size > LIMIT_BYTES:
             text = f"{resource}: a list of {max(most, count)} devices has {size} bytes, the limit is {LIMIT_BYTES}"
-            ctx.warning(text, resource=str(resource), bytes=size, devices=max(most, count))
+            ctx.warning(text, resource=resource, bytes=size, devices=max(most, count))
         first = next(each for each in ctx.seen.lists_of(resource) if each.client == stream.client)
         if first.at_s - stream.at_s > LISTS_WITHIN_S:
             ctx.warning(f"{resource}: the list came {first.at_s - stream.at_s:.1f} s after the stream's opening")
@@ -146,7 +146,7 @@ async def alloc_burst(ctx: CheckContext) -> None:
             ctx.note("the descriptors of the process are not known: that half did not run")
         elif after - before > GROWTH:
             text = f"{resource}: {after} descriptors are open after {BURST} calls, {before} were before"
-            ctx.warning(text, resource=str(resource), before=before, after=after)
+            ctx.warning(text, resource=resource, before=before, after=after)
 
 
 async def _burst(ctx: CheckContext, resource: str, plugin: RecordedConnection, ids: tuple[str, ...]) -> None:
@@ -185,7 +185,7 @@ async def idle_cpu(ctx: CheckContext) -> None:
         lists = [each for each in ctx.seen.lists_of(resource, window.begin_s) if each.at_s <= window.end_s]
         if lists:
             text = f"{resource}: {len(lists)} lists came in {window.length_s:.0f} s in which nothing happened"
-            ctx.warning(text, resource=str(resource), lists=len(lists))
+            ctx.warning(text, resource=resource, lists=len(lists))
 
 
 @GROUP.check(
@@ -216,4 +216,4 @@ async def independent(ctx: CheckContext) -> None:
     for each in lost or ():
         how = "normally" if each.error is None else f"with {each.error}"
         text = f"{each.resource}: its stream ended {how} when that of {cut} was cut"
-        ctx.error(text, resource=str(each.resource), cut=str(cut))
+        ctx.error(text, resource=each.resource, cut=str(cut))

@@ -179,9 +179,7 @@ async def bad_input(ctx: CheckContext) -> None:
             await nonsense(ctx, str(resource), path)
             if not await _still_answers(ctx, str(resource)):
                 ended = " and ended" if ctx.plugin.has_ended else ""
-                ctx.warning(
-                    f"{resource}: after {what} the plugin did not answer any more{ended}", resource=str(resource)
-                )
+                ctx.warning(f"{resource}: after {what} the plugin did not answer any more{ended}", resource=resource)
                 return
 
 

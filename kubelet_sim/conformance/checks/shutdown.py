@@ -84,7 +84,7 @@ async def stream_end(ctx: CheckContext) -> None:
     for resource in ctx.resources:
         ended = await ctx.holds(lambda resource=resource: ctx.seen.ends_of(resource), GAP_S)  # type: ignore[misc]
         if not ended:
-            ctx.info(f"{resource}: the stream did not end with the plugin", resource=str(resource))
+            ctx.info(f"{resource}: the stream did not end with the plugin", resource=resource)
             continue
         how = "OK" if ended[-1].error is None else str(ended[-1].error)
         lists = ctx.seen.lists_of(resource)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from kubelet_sim.conformance.answers import Granted, cdi_names, granted, quoted
-from kubelet_sim.conformance.check import Group, Level
+from kubelet_sim.conformance.check import Group, Level, Run
 from kubelet_sim.conformance.check_context import CheckContext
 from kubelet_sim.conformance.pods import admitted_spec
 from kubelet_sim.model.resource_name import is_qualified_name
@@ -26,14 +26,18 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Fault = tuple[Level, str]
 
 
-async def judge(ctx: CheckContext, faults: Callable[[ContainerResponse], Iterator[Fault]]) -> None:
-    """Report each fault once a resource, with the first answer that has it, the worst first."""
-    told: set[tuple[str, str]] = set()
-    for each in await granted(ctx):
-        for level, text in faults(each.response):
-            if (each.resource, text) not in told:
-                told.add((each.resource, text))
-                ctx.find(level, f"{each}: {text}", resource=each.resource, ids=list(each.ids[:10]))
+def of_each_answer(faults: Callable[[ContainerResponse], Iterator[Fault]]) -> Run:
+    """The check that reports the faults of all answers: each once a resource, with the first answer that has it."""
+
+    async def run(ctx: CheckContext) -> None:
+        told: set[tuple[str, str]] = set()
+        for each in await granted(ctx):
+            for level, text in faults(each.response):
+                if (each.resource, text) not in told:
+                    told.add((each.resource, text))
+                    ctx.find(level, f"{each}: {text}", resource=each.resource, ids=list(each.ids[:10]))
+
+    return run
 
 
 @GROUP.check(
@@ -46,13 +50,10 @@ async def judge(ctx: CheckContext, faults: Callable[[ContainerResponse], Iterato
     source="the documentation of device plugins; public reports",
     rules="DM-126",
 )
-async def nonempty(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        if not any((answer.envs, answer.mounts, answer.devices, answer.annotations, answer.cdi_devices)):
-            yield Level.WARNING, "the answer grants nothing"
-
-    await judge(ctx, faults)
+@of_each_answer
+def nonempty(answer: ContainerResponse) -> Iterator[Fault]:
+    if not any((answer.envs, answer.mounts, answer.devices, answer.annotations, answer.cdi_devices)):
+        yield Level.WARNING, "the answer grants nothing"
 
 
 @GROUP.check(
@@ -65,16 +66,13 @@ async def nonempty(ctx: CheckContext) -> None:
     source="the code of the kubelet; public reports",
     rules="DM-125",
 )
-async def env_name(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for name in sorted(answer.envs):
-            if not name or "=" in name or "\0" in name:
-                yield Level.ERROR, f"{name!r} cannot be the name of a variable"
-            elif not _ENV_NAME.fullmatch(name):
-                yield Level.WARNING, f"{name!r} is an odd name for a variable"
-
-    await judge(ctx, faults)
+@of_each_answer
+def env_name(answer: ContainerResponse) -> Iterator[Fault]:
+    for name in sorted(answer.envs):
+        if not name or "=" in name or "\0" in name:
+            yield Level.ERROR, f"{name!r} cannot be the name of a variable"
+        elif not _ENV_NAME.fullmatch(name):
+            yield Level.WARNING, f"{name!r} is an odd name for a variable"
 
 
 @GROUP.check(
@@ -87,16 +85,13 @@ async def env_name(ctx: CheckContext) -> None:
     source="the kernel's limit; public reports",
     rules="DM-125",
 )
-async def env_size(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for name, value in sorted(answer.envs.items()):
-            size = len(f"{name}={value}".encode(errors="surrogatepass"))
-            if size >= LONG_VARIABLE:
-                level = Level.ERROR if size >= LONGEST_VARIABLE else Level.WARNING
-                yield level, f"the variable {name!r} has {size} bytes, of {LONGEST_VARIABLE - 1} that are possible"
-
-    await judge(ctx, faults)
+@of_each_answer
+def env_size(answer: ContainerResponse) -> Iterator[Fault]:
+    for name, value in sorted(answer.envs.items()):
+        size = len(f"{name}={value}".encode(errors="surrogatepass"))
+        if size >= LONG_VARIABLE:
+            level = Level.ERROR if size >= LONGEST_VARIABLE else Level.WARNING
+            yield level, f"the variable {name!r} has {size} bytes, of {LONGEST_VARIABLE - 1} that are possible"
 
 
 @GROUP.check(
@@ -109,14 +104,11 @@ async def env_size(ctx: CheckContext) -> None:
     source="public reports",
     rules="DM-125",
 )
-async def env_duplicates(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for name, value in sorted(answer.envs.items()):
-            if twice := sorted(item for item, times in Counter(value.split(",")).items() if times > 1):
-                yield Level.WARNING, f"the variable {name!r} has {quoted(twice)} more than once"
-
-    await judge(ctx, faults)
+@of_each_answer
+def env_duplicates(answer: ContainerResponse) -> Iterator[Fault]:
+    for name, value in sorted(answer.envs.items()):
+        if twice := sorted(item for item, times in Counter(value.split(",")).items() if times > 1):
+            yield Level.WARNING, f"the variable {name!r} has {quoted(twice)} more than once"
 
 
 @GROUP.check(
@@ -129,16 +121,13 @@ async def env_duplicates(ctx: CheckContext) -> None:
     source="the API file",
     rules="DM-125 DM-126",
 )
-async def paths_absolute(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for what, entries in (("device", answer.devices), ("mount", answer.mounts)):
-            for entry in entries:
-                for whose, path in (("host", entry.host_path), ("container", entry.container_path)):
-                    if not path.startswith("/") or posixpath.normpath(path) != path or path.startswith("//"):
-                        yield Level.ERROR, f"the {whose} path {path!r} of a {what} is not absolute and clean"
-
-    await judge(ctx, faults)
+@of_each_answer
+def paths_absolute(answer: ContainerResponse) -> Iterator[Fault]:
+    for what, entries in (("device", answer.devices), ("mount", answer.mounts)):
+        for entry in entries:
+            for whose, path in (("host", entry.host_path), ("container", entry.container_path)):
+                if not path.startswith("/") or posixpath.normpath(path) != path or path.startswith("//"):
+                    yield Level.ERROR, f"the {whose} path {path!r} of a {what} is not absolute and clean"
 
 
 @GROUP.check(
@@ -151,15 +140,12 @@ async def paths_absolute(ctx: CheckContext) -> None:
     source="the API file",
     rules="DM-125 DM-126",
 )
-async def permissions(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for device in answer.devices:
-            said = device.permissions
-            if not said or set(said) - set("rwm") or len(set(said)) < len(said):
-                yield Level.ERROR, f"the permissions of {device.container_path!r} are {said!r}"
-
-    await judge(ctx, faults)
+@of_each_answer
+def permissions(answer: ContainerResponse) -> Iterator[Fault]:
+    for device in answer.devices:
+        said = device.permissions
+        if not said or set(said) - set("rwm") or len(set(said)) < len(said):
+            yield Level.ERROR, f"the permissions of {device.container_path!r} are {said!r}"
 
 
 @GROUP.check(
@@ -173,18 +159,15 @@ async def permissions(ctx: CheckContext) -> None:
     rules="DM-124",
     is_quick=True,
 )
-async def path_unique(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for what, entries in (("devices", answer.devices), ("mounts", answer.mounts)):
-            first: dict[str, str] = {}
-            for entry in entries:
-                kept = first.setdefault(entry.container_path, entry.host_path)
-                if kept != entry.host_path:
-                    hosts = f"{kept!r} and {entry.host_path!r}"
-                    yield Level.ERROR, f"two {what}, {hosts}, have the container path {entry.container_path!r}"
-
-    await judge(ctx, faults)
+@of_each_answer
+def path_unique(answer: ContainerResponse) -> Iterator[Fault]:
+    for what, entries in (("devices", answer.devices), ("mounts", answer.mounts)):
+        first: dict[str, str] = {}
+        for entry in entries:
+            kept = first.setdefault(entry.container_path, entry.host_path)
+            if kept != entry.host_path:
+                hosts = f"{kept!r} and {entry.host_path!r}"
+                yield Level.ERROR, f"two {what}, {hosts}, have the container path {entry.container_path!r}"
 
 
 @GROUP.check(
@@ -197,14 +180,11 @@ async def path_unique(ctx: CheckContext) -> None:
     source="what runtimes do",
     rules="DM-125 DM-126",
 )
-async def mount_target(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for mount in answer.mounts:
-            if posixpath.normpath(f"/{mount.container_path.lstrip('/')}") in TAKEN:
-                yield Level.WARNING, f"{mount.host_path!r} is mounted at {mount.container_path!r}"
-
-    await judge(ctx, faults)
+@of_each_answer
+def mount_target(answer: ContainerResponse) -> Iterator[Fault]:
+    for mount in answer.mounts:
+        if posixpath.normpath(f"/{mount.container_path.lstrip('/')}") in TAKEN:
+            yield Level.WARNING, f"{mount.host_path!r} is mounted at {mount.container_path!r}"
 
 
 @GROUP.check(
@@ -243,14 +223,11 @@ async def cross_resource(ctx: CheckContext) -> None:
     source="the code of the kubelet",
     rules="DM-125 DM-131",
 )
-async def annotation_valid(ctx: CheckContext) -> None:
-
-    def faults(answer: ContainerResponse) -> Iterator[Fault]:
-        for key in sorted(answer.annotations):
-            if not is_qualified_name(key):
-                yield Level.WARNING, f"{key!r} is no valid key of an annotation"
-
-    await judge(ctx, faults)
+@of_each_answer
+def annotation_valid(answer: ContainerResponse) -> Iterator[Fault]:
+    for key in sorted(answer.annotations):
+        if not is_qualified_name(key):
+            yield Level.WARNING, f"{key!r} is no valid key of an annotation"
 
 
 @GROUP.check(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from kubelet_sim.conformance.answers import (
     SINGLES,
@@ -31,15 +30,16 @@ DIGIT_SINCE = (0, 5)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 
-def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNode | Mount]]:
-    """Every device and mount, those that are the same once."""
-    seen: set[tuple[str, str]] = set()
-    for each in found:
-        for what, listed in (("device", each.response.devices), ("mount", each.response.mounts)):
-            for entry in listed:
-                if (what, entry.host_path) not in seen:
-                    seen.add((what, entry.host_path))
-                    yield each, what, entry
+async def entries(ctx: CheckContext, *kinds: str) -> list[tuple[Granted, str, DeviceNode | Mount]]:
+    """Every device or mount, as the kinds say, those that are the same once; the check is skipped if there is none."""
+    found: dict[tuple[str, str], tuple[Granted, str, DeviceNode | Mount]] = {}
+    for each in await granted(ctx):
+        for kind, listed in (("device", each.response.devices), ("mount", each.response.mounts)):
+            for entry in listed if kind in kinds else ():
+                found.setdefault((kind, entry.host_path), (each, kind, entry))
+    if not found:
+        ctx.skip(f"no answer has {' or '.join(f'a {kind}' for kind in sorted(kinds, reverse=True))}")
+    return list(found.values())
 
 
 @GROUP.check(
@@ -54,14 +54,11 @@ def entries(found: tuple[Granted, ...]) -> Iterator[tuple[Granted, str, DeviceNo
     rules="DM-125",
 )
 async def host_path_exists(ctx: CheckContext) -> None:
-    files, judged = host_of(ctx), False
-    for each, what, entry in entries(await granted(ctx)):
-        judged = True
+    files = host_of(ctx)
+    for each, what, entry in await entries(ctx, "device", "mount"):
         if files.resolved(entry.host_path) is None:
             text = f"{each}: the host path {entry.host_path!r} of a {what} does not exist"
             ctx.error(text, resource=each.resource, path=entry.host_path)
-    if not judged:
-        ctx.skip("no answer has a mount or a device")
 
 
 @GROUP.check(
@@ -77,17 +74,14 @@ async def host_path_exists(ctx: CheckContext) -> None:
     rules="DM-125 DM-126",
 )
 async def is_device(ctx: CheckContext) -> None:
-    files, judged = host_of(ctx), False
-    for each, what, entry in entries(await granted(ctx)):
-        real = files.resolved(entry.host_path) if what == "device" else None
+    files = host_of(ctx)
+    for each, _, entry in await entries(ctx, "device"):
+        real = files.resolved(entry.host_path)
         found = files.look(real) if real is not None else None
-        judged = judged or what == "device"
         if found is not None and found.kind not in {FileKind.CHARACTER, FileKind.BLOCK}:
             kind = {FileKind.OTHER: "socket", FileKind.FIFO: "pipe"}.get(found.kind, found.kind.value)
             text = f"{each}: {entry.host_path!r} is granted as a device, and is a {kind}"
             ctx.error(text, resource=each.resource, path=entry.host_path, kind=kind)
-    if not judged:
-        ctx.skip("no answer has a device")
 
 
 @GROUP.check(
@@ -103,16 +97,13 @@ async def is_device(ctx: CheckContext) -> None:
     rules="DM-125 DM-126",
 )
 async def symlink(ctx: CheckContext) -> None:
-    files, judged = host_of(ctx), False
-    for each, what, entry in entries(await granted(ctx)):
-        judged = True
+    files = host_of(ctx)
+    for each, what, entry in await entries(ctx, "device", "mount"):
         found = files.look(entry.host_path)
         if found is not None and found.kind is FileKind.LINK:
             target = files.resolved(entry.host_path) or "nowhere"
             text = f"{each}: the host path {entry.host_path!r} of a {what} is a link to {target!r}"
             ctx.warning(text, resource=each.resource, path=entry.host_path, target=target)
-    if not judged:
-        ctx.skip("no answer has a mount or a device")
 
 
 # --- CDI

@@ -114,7 +114,7 @@ async def all_or_none(ctx: CheckContext) -> None:
         without = [str(device.id) for device in devices if not device.numa_nodes]
         if 0 < len(without) < len(devices):
             text = f"{resource}: {some(without)} of {len(devices)} devices without a NUMA node, the others with one"
-            ctx.warning(text, resource=str(resource), ids=without[:SHOWN], count=len(without))
+            ctx.warning(text, resource=resource, ids=without[:SHOWN], count=len(without))
 
 
 @GROUP.check(
@@ -140,7 +140,7 @@ async def stable(ctx: CheckContext) -> None:
         if moved:
             ids = list(moved)
             text = f"{resource}: {some(ids)} moved to other NUMA nodes from one list to another"
-            ctx.warning(text, resource=str(resource), ids=ids[:SHOWN], count=len(ids))
+            ctx.warning(text, resource=resource, ids=ids[:SHOWN], count=len(ids))
 
 
 @GROUP.check(
@@ -167,7 +167,7 @@ async def admits_under_policy(ctx: CheckContext) -> None:
             came = verdict(ctx.profile, policy, nodes, resource, current.devices)
             if isinstance(came, Rejected):
                 text = f"{resource}: under policy {policy} a pod with one device is rejected: {came.reason}: {came.message}"
-                ctx.error(text, resource=str(resource), policy=policy, reason=came.reason)
+                ctx.error(text, resource=resource, policy=policy, reason=came.reason)
     if not judged:
         ctx.skip("needs a healthy device")
 
