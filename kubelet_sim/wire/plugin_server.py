@@ -17,9 +17,9 @@ from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer, PluginInfo, PluginOptions, PreferredAllocationRequest
-from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import messages, registry_messages, unix_socket
 from kubelet_sim.wire.library import grpc
+from kubelet_sim.wire.socket_server import SocketServer
 from kubelet_sim.wire.status import status_code
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -55,7 +55,7 @@ class RegistryBehaviour(Protocol):
         """Whatever NotifyRegistrationStatus does."""
 
 
-class PluginServer:
+class PluginServer(SocketServer):
     """One plugin process's server on one socket; serve again after `stop` as a new process would.
 
     Args:
@@ -64,13 +64,12 @@ class PluginServer:
     """
 
     def __init__(self, behaviour: PluginBehaviour | None, registry: RegistryBehaviour | None = None) -> None:
+        super().__init__()
         self._handlers: list[grpc.GenericRpcHandler] = []
         if behaviour is not None:
             self._handlers.append(_PluginMethods(behaviour))
         if registry is not None:
             self._handlers.append(_RegistryMethods(registry))
-        self._server: grpc.aio.Server | None = None
-        self._file: unix_socket.SocketFile | None = None
 
     @property
     def is_serving(self) -> bool:
@@ -86,33 +85,14 @@ class PluginServer:
         with contextlib.suppress(OSError):  # a file in the way, or no right to it: the look at the path tells which
             path.parent.mkdir(parents=True, exist_ok=True)
         _remove_socket(path)
+
+        def failed(cause: str) -> TransportError:
+            return TransportError(f"a plugin cannot listen on {path}: {cause}")
+
         if (problem := unix_socket.bind_problem(path)) is not None:
-            raise TransportError(f"a plugin cannot listen on {path}: {problem}")
+            raise failed(problem)
         server = grpc.aio.server(options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)])
-        server.add_generic_rpc_handlers(self._handlers)
-        try:
-            self._file = unix_socket.bound(path, server.add_insecure_port)
-            self._server = server
-            await to_its_end(server.start())
-        except (OSError, RuntimeError) as error:
-            await self.stop()
-            raise TransportError(f"a plugin cannot listen on {path}: {error}") from error
-        except BaseException:
-            await self.stop()
-            raise
-
-    async def stop(self, *, leave_socket: bool = False) -> None:
-        """Cut every call and connection at once, as the death of the process does.
-
-        The socket's file goes if it is still ours; with `leave_socket` it stays, as after a kill. Does nothing if it
-        does not serve.
-        """
-        server, self._server = self._server, None
-        file, self._file = self._file, None
-        if file is not None and not leave_socket:
-            file.remove()
-        if server is not None:
-            await server.stop(None)
+        await self._serve(server, self._handlers, path, failed)
 
 
 class _PluginMethods(grpc.GenericRpcHandler):

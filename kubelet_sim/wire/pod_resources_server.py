@@ -20,7 +20,6 @@ from google.protobuf.message import Message
 from kubelet_sim.errors import RpcFailed, TransportError
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.profiles import Offer, Profile
-from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import noise, unix_socket
 from kubelet_sim.wire import pod_resources_messages as messages
 from kubelet_sim.wire.decoder import parse
@@ -28,6 +27,7 @@ from kubelet_sim.wire.library import grpc
 from kubelet_sim.wire.pb import podresources_v1_pb2 as v1
 from kubelet_sim.wire.pb import podresources_v1alpha1_pb2 as v1alpha1
 from kubelet_sim.wire.rate_limit import TokenBucket
+from kubelet_sim.wire.socket_server import SocketServer
 from kubelet_sim.wire.status import status_code
 from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
 
@@ -71,7 +71,7 @@ class PodResourcesProvider(Protocol):
         """What the node has to give. Rules: PR-20"""
 
 
-class PodResourcesServer:
+class PodResourcesServer(SocketServer):
     """One kubelet process's server; listens once.
 
     Args:
@@ -97,12 +97,11 @@ class PodResourcesServer:
         called: Called | None = None,
         seen: CallObserver = lambda method, status, took_s, values: None,  # noqa: ARG005 - nobody is told
     ) -> None:
+        super().__init__()
         watched = _CallObservers(now, called, seen)
         self._methods = _PodResourcesMethods(
             _OfferedMethods(provider, profile, count), _RateLimit(profile, now, rejected), watched
         )
-        self._server: grpc.aio.Server | None = None
-        self._file: unix_socket.SocketFile | None = None
 
     async def listen(self, socket_path: str | Path) -> None:
         """Listen and serve at that absolute path. An old file there goes first, missing folders are made (0750).
@@ -122,30 +121,15 @@ class PodResourcesServer:
         if problem is not None:
             raise _failed(f"listen unix {path}: {problem}")
         noise.hush(asyncio.get_running_loop())
-        server = self._server = grpc.aio.server()
-        server.add_generic_rpc_handlers([self._methods])
-        try:
-            self._file = unix_socket.bound(hidden, server.add_insecure_port)
-            await to_its_end(server.start())
-            self._file.rename(path)
-        except (OSError, RuntimeError) as error:
-            await self.stop(leave_socket=False)
-            raise _failed(f"listen unix {path}: {error}") from error
-        except BaseException:
-            await self.stop(leave_socket=False)
-            raise
+
+        def failed(cause: str) -> TransportError:
+            return _failed(f"listen unix {path}: {cause}")
+
+        await self._serve(grpc.aio.server(), [self._methods], path, failed, first_path=hidden)
 
     async def stop(self, *, leave_socket: bool = True) -> None:
-        """Stop at once: calls in progress and connections are cut. Does nothing if it does not listen.
-
-        The socket's file stays, as a kubelet leaves it, unless the whole node goes (`leave_socket=False`). Rules: PR-2
-        """
-        server, self._server = self._server, None
-        file, self._file = self._file, None
-        if file is not None and not leave_socket:
-            file.remove()
-        if server is not None:
-            await server.stop(None)
+        """Stop at once; the socket's file stays, as a kubelet leaves it, unless the whole node goes. Rules: PR-2"""
+        await super().stop(leave_socket=leave_socket)
 
 
 class _OfferedMethods:

@@ -14,9 +14,9 @@ from typing import Literal, Protocol
 
 from kubelet_sim.errors import RegistrationRefused, TransportError
 from kubelet_sim.model.plugin import Registration
-from kubelet_sim.tasks import to_its_end
 from kubelet_sim.wire import messages, noise, unix_socket
 from kubelet_sim.wire.library import grpc
+from kubelet_sim.wire.socket_server import SocketServer
 from kubelet_sim.wire.unimplemented import unknown_method, unknown_service
 
 Register = Callable[[Registration], Awaitable[None]]
@@ -43,7 +43,7 @@ a hidden name first, so that a watcher who sees it can dial it at once."""
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-class GrpcRegistrationServer:
+class GrpcRegistrationServer(SocketServer):
     """One kubelet process's Registration service; fits `kubelet_sim.node.ports.RegistrationServer`.
 
     It listens once: nobody watches the socket's file, and a listener that is lost is not replaced. Connections to plugins
@@ -60,12 +60,11 @@ class GrpcRegistrationServer:
         appears: Appears = "rename",
         watching: RegistrationObserver | None = None,
     ) -> None:
+        super().__init__()
         self._register = register
         self._malformed = malformed
         self._appears = appears
         self._watching = watching
-        self._server: grpc.aio.Server | None = None
-        self._file: unix_socket.SocketFile | None = None
 
     async def listen(self, socket_path: str, before_bind: Callable[[Path | None], None] = lambda _: None) -> None:
         """Listen and serve at that absolute path, once in the life of this object.
@@ -83,8 +82,7 @@ class GrpcRegistrationServer:
             raise _listen_failed(path, problem)
         first_path = path if self._appears == "bind" else path.with_name(f".{secrets.token_hex(4)}")
         noise.hush(asyncio.get_running_loop())
-        server = self._server = grpc.aio.server()
-        server.add_generic_rpc_handlers([_RegistrationMethods(self._answer)])
+        server = grpc.aio.server()
 
         def bind(target: str) -> None:
             before_bind(None if first_path == path else first_path)
@@ -95,32 +93,11 @@ class GrpcRegistrationServer:
                     first_path.unlink(missing_ok=True)  # what was put there
                 raise
 
-        try:
-            self._file = unix_socket.bound(first_path, bind)
-            await to_its_end(server.start())
-            if first_path != path:
-                self._file.rename(path)
-        except (OSError, RuntimeError) as error:
-            await self.stop()
-            raise _listen_failed(path, str(error)) from error
-        except BaseException:
-            await self.stop()
-            raise
+        def failed(cause: str) -> TransportError:
+            return _listen_failed(path, cause)
 
-    async def stop(self, *, leave_socket: bool = False) -> None:
-        """Stop at once: calls in progress are cut and their `register` cancelled, connections are closed.
-
-        The socket file goes too, if it is still ours. With `leave_socket` it stays, as after the death of a kubelet, and
-        connecting to it is refused. Does nothing if it does not listen.
-
-        Rules: DM-14, DM-16
-        """
-        server, self._server = self._server, None
-        file, self._file = self._file, None
-        if file is not None and not leave_socket:
-            file.remove()
-        if server is not None:
-            await server.stop(None)
+        handlers = [_RegistrationMethods(self._answer)]
+        await self._serve(server, handlers, path, failed, first_path=first_path, bind=bind)
 
     async def _answer(self, request: bytes, context: _Context) -> bytes:
         try:
