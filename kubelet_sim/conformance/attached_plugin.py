@@ -10,7 +10,7 @@ import psutil
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.faults.signals import listener
-from kubelet_sim.node.plugin.plugin_process import Line
+from kubelet_sim.node.plugin.plugin_output import OutputLine
 
 
 class AttachedPlugin:
@@ -25,7 +25,7 @@ class AttachedPlugin:
     def __init__(self, socket_path: Callable[[], str | None]) -> None:
         self._socket_path = socket_path
         self._pid: int | None = None
-        self.lines: deque[Line] = deque()
+        self.lines: deque[OutputLine] = deque()
         """Nothing: its output goes elsewhere."""
         self.started_at_s: float | None = None
         self.ended_at_s: float | None = None

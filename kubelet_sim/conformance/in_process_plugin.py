@@ -15,7 +15,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.plugin.plugin_process import Launch, Line, PluginProcess
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_output import OutputLine
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.node.root_directory.layout import RootLayout
 
 Start = Callable[[Path], AbstractContextManager[object]]
@@ -33,7 +35,7 @@ class InProcessPlugin(PluginProcess):
     """
 
     def __init__(self, start: Start, layout: RootLayout, changed: Callable[[], None] = lambda: None) -> None:
-        super().__init__(Launch((), layout, {}, None, is_isolated=False), changed)
+        super().__init__(Launch((), layout), changed)
         self._start = start
         self._directory = layout.device_plugins
         self._is_changed = changed
@@ -124,5 +126,5 @@ class InProcessPlugin(PluginProcess):
 
         threading.Thread(target=run, name="plugin", daemon=True).start()
         await done.wait()
-        self.lines.extend(Line(time.monotonic(), line) for line in failures)
+        self.lines.extend(OutputLine(time.monotonic(), line) for line in failures)
         return not failures

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Self, TypeVar
 
 import psutil
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kubelet_sim.conformance.attached_plugin import AttachedPlugin
 from kubelet_sim.conformance.clock import JumpingClock
@@ -35,7 +35,8 @@ from kubelet_sim.node.config import NodeConfig, SocketAppears
 from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import namespaces_available
-from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.profiles import Profile
 from kubelet_sim.tasks import to_its_end
@@ -145,7 +146,7 @@ class Testbed:
         config = self.config
         if config.start is not None:
             return InProcessPlugin(config.start, self.root, self.bell.ring)
-        launch = Launch(config.command, self.root, config.env, config.cwd, is_isolated=False)
+        launch = Launch(config.command, self.root, config.env, config.cwd)
         if config.isolate is not Isolation.NONE and (why := why_not_isolated()) is not None:
             if config.isolate is Isolation.NAMESPACE or not launch.has_placeholder:
                 advice = (
@@ -153,7 +154,7 @@ class Testbed:
                 )
                 raise TransportError(f"the plugin cannot be kept away from /var/lib/kubelet: {why}; or else {advice}")
         elif config.isolate is not Isolation.NONE:
-            launch = Launch(config.command, self.root, config.env, config.cwd, is_isolated=True)
+            launch = evolve(launch, is_isolated=True)
         return PluginProcess(launch, self.bell.ring)
 
     def also_close(self, process: PluginProcess) -> None:

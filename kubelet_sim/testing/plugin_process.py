@@ -7,12 +7,17 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kubelet_sim.errors import TransportError, UsageError
+from attrs import evolve
+
+from kubelet_sim.errors import TransportError
 from kubelet_sim.foreign import ending, gist
-from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_available, supervised_command
+from kubelet_sim.node.plugin.isolation import namespaces_available
+from kubelet_sim.node.plugin.launch import AGAIN_S, Instance, Launch, signal_session, start
+from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.waited_for import Gone
 
 STOP_S = 10.0
@@ -23,8 +28,8 @@ NO_COMMAND = (126, 127)
 class SyncPluginProcess:
     """One run of a plugin's command. Its output is kept; what it starts ends with it.
 
-    `{dir}` in the command and in the environment is the device-plugin directory, `{socket}` the kubelet's socket in it. A
-    command without either finds the directory where it expects it, at `/var/lib/kubelet`, in a mount namespace of its own.
+    `{dir}` in the command and in the environment is the device-plugin directory, `{socket}` the kubelet's socket in it,
+    `{pod-resources}` the socket of the pod resources API. A command without any finds the directory where it expects it, at `/var/lib/kubelet`, in a mount namespace of its own.
 
     Args:
         directory: the device-plugin directory.
@@ -34,8 +39,8 @@ class SyncPluginProcess:
         isolated: whether it gets the namespace; `None`: if it has no placeholder.
 
     Raises:
-        UsageError: it cannot be started.
-        TransportError: there can be no namespace.
+        UsageError: its working directory cannot be entered.
+        TransportError: there can be no namespace, or no process.
     """
 
     def __init__(
@@ -47,33 +52,20 @@ class SyncPluginProcess:
         cwd: Path | str | None = None,
         isolated: bool | None = None,
     ) -> None:
-        def filled(text: str) -> str:
-            return text.replace("{dir}", str(directory)).replace("{socket}", str(directory / "kubelet.sock"))
-
-        given = dict(env or {})
-        words, variables = [filled(each) for each in command], {name: filled(each) for name, each in given.items()}
-        if isolated is None:
-            isolated = (words, variables) == (list(command), given)
-        if isolated:
-            if why := namespaces_available():
-                raise TransportError(f"the plugin cannot be kept away from /var/lib/kubelet: {why}; or give it {{dir}}")
-            words = isolated_command(directory, words)
-        self.command = tuple(command)
+        launch = Launch(tuple(command), RootLayout(directory.parent), dict(env or {}), Path(cwd) if cwd else None)
+        launch = launch.isolated_unless_told() if isolated is None else evolve(launch, is_isolated=isolated)
+        if launch.is_isolated and (why := namespaces_available()):
+            raise TransportError(f"the plugin cannot be kept away from /var/lib/kubelet: {why}; or give it {{dir}}")
+        self.command = launch.command
         """As given."""
+        self._instance = Instance()
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - that is what we are for
-                supervised_command(words),
-                stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **variables},
-                cwd=cwd,
-                start_new_session=True,
-            )
-        except OSError as error:
+            self._process = start(launch.words, self._said, launch.environment(self._instance.mark), launch.cwd)
+        except BaseException:
             self._said.close()
-            raise UsageError(f"cannot start the plugin in {str(cwd or Path.cwd())!r}: {error.strerror}") from error
+            raise
+        self._instance.begun(self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -110,8 +102,7 @@ class SyncPluginProcess:
 
     def signal(self, number: int) -> None:
         """Send it a signal, and to what it has started; nothing if all of that is gone."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+        signal_session(self._process.pid, number)
 
     def stop(self, timeout_s: float = STOP_S) -> int:
         """Ask it to end, as a container runtime does; the exit code. Raises `TimeoutError`."""
@@ -121,6 +112,8 @@ class SyncPluginProcess:
     def kill(self) -> None:
         """End it and what it has started, at once."""
         self.signal(signal.SIGKILL)
+        for _ in self._instance.killed():
+            time.sleep(AGAIN_S)
         self._process.wait(STOP_S)
 
     def close(self) -> None:

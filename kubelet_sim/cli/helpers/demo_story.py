@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -28,10 +27,12 @@ from kubelet_sim.model.views import NodeSnapshot
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.plugin.isolation import supervised_command
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.present.container_text import spec_text
 from kubelet_sim.present.tables import table_text
+from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder
 
@@ -148,7 +149,7 @@ class _Demo:
             "It calls Register, with the name of its own socket. The kubelet calls back there: it asks for options,"
         )
         self._say("then opens ListAndWatch, a stream on which the plugin lists its devices whenever they change.")
-        async with _running([*command, *options]) as process:
+        async with _running([*command, *options], node) as process:
             await _reached(node, process, lambda now: any(each.healthy == DEVICE_COUNT for each in now.resources))
             self._show(node)
             yield
@@ -193,57 +194,36 @@ class _Demo:
 
 
 @contextlib.asynccontextmanager
-async def _running(command: list[str]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The plugin, until the block ends; its end is awaited then."""
-    process = await asyncio.create_subprocess_exec(
-        *supervised_command(command),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,  # read when it fails; it writes some lines only
-        start_new_session=True,  # a Ctrl-C is ours, and we end it in turn
-        env=_environment(),
-    )
+async def _running(command: list[str], node: Node) -> AsyncIterator[PluginProcess]:
+    """The plugin, until the block ends; its end is awaited then. A Ctrl-C is ours, and we end it in turn."""
+    process = PluginProcess(Launch(tuple(command), node.root.layout, _environment()))
     try:
+        await process.start()
         yield process
     finally:
-        await asyncio.shield(_end(process))
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        async with asyncio.timeout(_STOP_S):
-            await process.communicate()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+        await to_its_end(process.close(_STOP_S))
 
 
 def _environment() -> Mapping[str, str]:
-    """Ours, such that the plugin is found where we find it. Raises `TransportError` if it is nowhere."""
+    """What lets the plugin be found where we find it. Raises `TransportError` if it is nowhere."""
     package = PLUGIN.partition(".")[0]
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise TransportError(f"the example plugin is missing: there is no package {package} beside kubelet_sim")
     places = [str(Path(found.submodule_search_locations[0]).parent), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, places))}
 
 
-async def _reached(
-    node: Node, process: asyncio.subprocess.Process, condition: Callable[[NodeSnapshot], bool]
-) -> NodeSnapshot:
+async def _reached(node: Node, process: PluginProcess, condition: Callable[[NodeSnapshot], bool]) -> NodeSnapshot:
     """The snapshot that fulfils the condition. Raises `TransportError` if the plugin ends before, or it takes too long."""
     waiting = asyncio.create_task(node.wait_for(condition, _WAIT_S))
-    ended: asyncio.Task[Any] = asyncio.create_task(process.wait())
+    ended = asyncio.create_task(process.ended(_WAIT_S))
     try:
         await asyncio.wait((waiting, ended), return_when=asyncio.FIRST_COMPLETED)
-        if waiting.done():
-            return waiting.result()
-        assert process.stderr is not None  # noqa: S101 - asked for
-        last = (await process.stderr.read()).decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
-        raise TransportError(f"the example plugin ended with code {process.returncode}: {last or 'it said nothing'}")
+        if waiting.done() or not process.has_ended:
+            return await waiting
+        last = process.output().strip().rpartition("\n")[2]
+        raise TransportError(f"the example plugin ended with code {process.exit_code}: {last or 'it said nothing'}")
     finally:
         for task in (waiting, ended):
             task.cancel()

@@ -20,7 +20,8 @@ from kubelet_sim.conformance.pods import pod_of
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.node.hooks import Hook
-from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.scenario.plugins.script import read_script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
@@ -127,10 +128,8 @@ async def consumer(
 
 def _process(ctx: CheckContext) -> PluginProcess:
     config = ctx.config
-    launch = Launch(config.consumer, ctx.node.root.layout, config.env, config.cwd, is_isolated=False)
-    if not launch.has_placeholder and config.isolate is not Isolation.NONE:
-        launch = Launch(config.consumer, ctx.node.root.layout, config.env, config.cwd, is_isolated=True)
-    return PluginProcess(launch, ctx.ring)
+    launch = Launch(config.consumer, ctx.node.root.layout, config.env, config.cwd)
+    return PluginProcess(launch if config.isolate is Isolation.NONE else launch.isolated_unless_told(), ctx.ring)
 
 
 consumer_check = partial(GROUP.check, needs="Z", stage=Stage.OWN, limit_s=240)

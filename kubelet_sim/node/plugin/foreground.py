@@ -21,20 +21,13 @@ from typing import NamedTuple, Self
 
 import psutil
 
-from kubelet_sim.errors import UsageError
-from kubelet_sim.node.plugin.isolation import supervised_command
+from kubelet_sim.node.plugin.launch import AGAIN_S, ENDED, GIVE_UP_S, STOP_S, signal_session, start
+from kubelet_sim.node.plugin.plugin_output import LONGEST_LINE, LineSplitter
 
-STOP_S = 5.0
-"""How long a plugin may take after the first signal."""
 STRAY_S = 1.0
 """How long processes may take that outlive the plugin."""
-GIVE_UP_S = 5.0
-AGAIN_S = 0.02
-LONGEST_LINE = 64 * 1024
 FORWARDED = (signal.SIGINT, signal.SIGTERM)
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
-ENDED = frozenset({psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
-"""What a process is that nobody has waited for yet: none any more."""
 
 
 def run_plugin(
@@ -56,27 +49,15 @@ def run_plugin(
     this returns, every process that the plugin started is gone, daemons included; should this process be killed, the
     plugin is killed by the kernel.
 
-    Call it in the main thread of a process that starts no other children meanwhile. Raises `UsageError` for a `cwd` that
-    cannot be entered. A command that cannot be run says so as its output and gives 127 or 126.
+    Call it in the main thread of a process that starts no other children meanwhile. Raises what `start` raises. A command
+    that cannot be run says so as its output and gives 127 or 126.
     """
     with _Signals() as signals, _Subreaper():
-        try:
-            process = subprocess.Popen(  # noqa: S603 - running what the user asks for is the purpose
-                supervised_command(command),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                bufsize=0,
-                env=env,
-                cwd=cwd,
-            )
-        except OSError as error:
-            raise UsageError(f"cannot start a plugin in {str(cwd)!r}: {error.strerror}") from error
-        return _Run(process, signals, out, interrupted).to_its_end(stop_s)
+        process = start(command, subprocess.PIPE, env, cwd)
+        return _ForegroundRun(process, signals, out, interrupted).to_its_end(stop_s)
 
 
-class _Run:
+class _ForegroundRun:
     """One plugin, from its start to its last descendant's end."""
 
     def __init__(
@@ -89,7 +70,7 @@ class _Run:
         assert process.stdout is not None  # noqa: S101 - asked for
         self._process = process
         self._signals = signals
-        self._family = Family(process.pid)
+        self._family = Descendants(process.pid)
         self._output = process.stdout.fileno()
         self._lines = LineSplitter()
         self._out = out
@@ -197,54 +178,12 @@ def _ignore(_line: str) -> None:
     """Where output goes when nobody takes it any more."""
 
 
-class LineSplitter:
-    """Cuts a stream of bytes into lines, and lines without end into pieces."""
-
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
-        self._longest = longest
-        self._pending = bytearray()
-
-    def add(self, piece: bytes) -> list[bytes]:
-        """The lines that are complete now, without their line ends (LF or CR LF)."""
-        self._pending += piece
-        *lines, last = self._pending.split(b"\n")
-        self._pending = last
-        found = [bytes(cut) for line in lines for cut in self._cut(line)]
-        while len(self._pending) > self._longest:
-            cut = self._border(self._pending)
-            found.append(bytes(self._pending[:cut]))
-            del self._pending[:cut]
-        return found
-
-    def rest(self) -> list[bytes]:
-        """What came after the last line end, if anything."""
-        last, self._pending = bytes(self._pending), bytearray()
-        return [last] if last else []
-
-    def _cut(self, line: bytearray) -> list[bytearray]:
-        if line.endswith(b"\r"):
-            del line[-1:]
-        pieces = []
-        while len(line) > self._longest:
-            cut = self._border(line)
-            pieces.append(line[:cut])
-            line = line[cut:]
-        return [*pieces, line]
-
-    def _border(self, line: bytearray) -> int:
-        """Where to cut: not inside a character of UTF-8, if it is UTF-8."""
-        for cut in range(self._longest, max(self._longest - 4, 0), -1):
-            if line[cut] & 0xC0 != 0x80:  # noqa: PLR2004 - the mark of a continuation byte
-                return cut
-        return self._longest
-
-
 class _Process(NamedTuple):
     parent: int
     status: str
 
 
-class Family:
+class Descendants:
     """A child of ours and everything that descends from it, also what has left its parents to live as a daemon."""
 
     def __init__(self, leader: int) -> None:
@@ -265,8 +204,7 @@ class Family:
 
     def signal(self, number: int, *, group_only: bool = False) -> None:
         """Send it to the leader's process group, and to all others unless `group_only`."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, number)
+        signal_session(self._leader, number)
         for pid in [] if group_only else self.members():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if os.getpgid(pid) != self._leader:

@@ -1,75 +1,34 @@
 """The plugin under test as a process of ours: started, asked to end, killed, listened to, and never left behind.
 
-Its command line is made of `node.isolation`. What it says is kept with times, as raw text without colours: whoever shows it
+How it begins is told by `launch`. What it says is kept with times, as raw text without colours: whoever shows it
 escapes it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import re
-import secrets
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import psutil
-from attrs import frozen
+from kubelet_sim.errors import UsageError
+from kubelet_sim.node.plugin.launch import (
+    AGAIN_S,
+    GIVE_UP_S,
+    STOP_S,
+    Instance,
+    Launch,
+    signal_session,
+    start_beside,
+)
+from kubelet_sim.node.plugin.plugin_output import LineSplitter, OutputLine
 
-from kubelet_sim.errors import TransportError, UsageError
-from kubelet_sim.node.plugin.foreground import ENDED, LineSplitter
-from kubelet_sim.node.plugin.isolation import isolated_in_root, supervised_command
-from kubelet_sim.node.root_directory.layout import RootLayout
-
-_MARK = "KUBELET_SIM_INSTANCE"
-"""A variable in the plugin's environment: what has it belongs to the instance, even a daemon that left its parents."""
 _KEPT_LINES = 5000
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 """Some loggers send them whoever reads, and words of one message are apart with them between."""
 _PIECE = 64 * 1024
-_AGAIN_S = 0.02
-_GIVE_UP_S = 5.0
-STOP_S = 5.0
-"""How long a plugin may take after SIGTERM at the end of everything, when nobody measures it any more."""
-
-
-@frozen
-class Line:
-    """One line of the plugin's output, without its end."""
-
-    at_s: float
-    """Monotonic."""
-    text: str
-
-
-@frozen
-class Launch:
-    """How the plugin is started."""
-
-    command: tuple[str, ...]
-    layout: RootLayout
-    env: Mapping[str, str]
-    cwd: Path | None
-    is_isolated: bool
-
-    @property
-    def filled(self) -> list[str]:
-        """The plugin's own command line, the placeholders replaced."""
-        return [self.layout.fill_in(word) for word in self.command]
-
-    @property
-    def has_placeholder(self) -> bool:
-        """Whether the plugin is told where the node is."""
-        return any(self.layout.fill_in(text) != text for text in (*self.command, *self.env.values()))
-
-    def environment(self, mark: str) -> dict[str, str]:
-        """Ours, with what was given and the mark of the instance."""
-        given = {name: self.layout.fill_in(value) for name, value in self.env.items()}
-        return {**os.environ, **given, _MARK: mark}
 
 
 class PluginProcess:
@@ -85,11 +44,10 @@ class PluginProcess:
     def __init__(self, launch: Launch, changed: Callable[[], None] = lambda: None) -> None:
         self._launch = launch
         self._changed = changed
-        self._mark = secrets.token_hex(8)
+        self._instance = Instance()
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._leaders: set[int] = set()
-        self.lines: deque[Line] = deque(maxlen=_KEPT_LINES)
+        self.lines: deque[OutputLine] = deque(maxlen=_KEPT_LINES)
         """What it said, oldest first; stdout and stderr together."""
         self.started_at_s: float | None = None
         self.ended_at_s: float | None = None
@@ -132,25 +90,9 @@ class PluginProcess:
         if self._process is not None and not self.has_ended:
             raise UsageError("the plugin runs already")
         launch = self._launch
-        command = launch.filled
-        if launch.is_isolated:
-            command = isolated_in_root(launch.layout.path, command)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *supervised_command(command),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-                env=launch.environment(self._mark),
-                cwd=launch.cwd,
-            )
-        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-            raise UsageError(f"cannot start a plugin in {str(launch.cwd)!r}: {error.strerror}") from error
-        except OSError as error:
-            raise TransportError(f"cannot start the plugin: {error.strerror}") from error
+        process = await start_beside(launch.words, launch.environment(self._instance.mark), launch.cwd)
         self._process, self.started_at_s, self.ended_at_s = process, time.monotonic(), None
-        self._leaders.add(process.pid)
+        self._instance.begun(process.pid)
         self._reader = asyncio.get_running_loop().create_task(self._read(process))
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
@@ -169,7 +111,7 @@ class PluginProcess:
     def _take(self, lines: Sequence[bytes]) -> None:
         now_s = time.monotonic()
         texts = (line.decode("utf-8", errors="backslashreplace") for line in lines)
-        self.lines.extend(Line(now_s, _COLOURS.sub("", text)) for text in texts)
+        self.lines.extend(OutputLine(now_s, _COLOURS.sub("", text)) for text in texts)
         if lines:
             self._changed()
 
@@ -182,7 +124,7 @@ class PluginProcess:
             async with asyncio.timeout(within_s):
                 # `wait` would also wait for the pipe, which a child that lives on may hold open.
                 while process.returncode is None:  # noqa: ASYNC110
-                    await asyncio.sleep(_AGAIN_S)
+                    await asyncio.sleep(AGAIN_S)
         except TimeoutError:
             return False
         # A child that lives on may hold the pipe open.
@@ -192,8 +134,7 @@ class PluginProcess:
     def signal(self, number: int) -> None:
         """Send it to the plugin's process group; nothing if it is gone."""
         if (pid := self.pid) is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, number)
+            signal_session(pid, number)
 
     def stop(self) -> None:
         """SIGTERM, as a container runtime sends it; see `ended`."""
@@ -201,13 +142,9 @@ class PluginProcess:
 
     async def kill(self) -> None:
         """SIGKILL to it and to whatever it has started; returns when all of it is gone."""
-        deadline = time.monotonic() + _GIVE_UP_S
-        while (alive := self.family()) and time.monotonic() < deadline:
-            for pid in alive:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            await asyncio.sleep(_AGAIN_S)
-        await self.ended(_GIVE_UP_S)
+        for _ in self._instance.killed():
+            await asyncio.sleep(AGAIN_S)
+        await self.ended(GIVE_UP_S)
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.cancel()
@@ -222,14 +159,4 @@ class PluginProcess:
 
     def family(self) -> list[int]:
         """The processes of this instance that run: of its session, or with its mark."""
-        if not self._leaders:
-            return []
-        return [pid for pid in psutil.pids() if self._is_ours(pid)]
-
-    def _is_ours(self, pid: int) -> bool:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if process.status() in ENDED:
-                return False
-            return os.getsid(pid) in self._leaders or process.environ().get(_MARK) == self._mark
-        return False
+        return self._instance.processes()

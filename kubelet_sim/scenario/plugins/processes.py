@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attrs import define, evolve
+from attrs import define
 
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import ClientID
@@ -16,7 +16,8 @@ from kubelet_sim.model.views import PluginView
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import namespaces_available
-from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.scenario.plugins.command import CommandScript, Readiness
 from kubelet_sim.scenario.story.included_files import Folder
 
@@ -80,11 +81,10 @@ class PluginCommands:
     def _process(self, script: CommandScript, folder: Folder | None) -> PluginProcess:
         cwd = None if script.cwd is None else (folder.of_file if folder else Path()) / script.cwd
         command = tuple(word.replace("{python}", sys.executable) for word in script.command)
-        launch = Launch(command, self._node.root.layout, script.env, cwd, is_isolated=False)
-        isolate = script.isolate
-        if isolate == "auto":
-            isolate = "none" if launch.has_placeholder else "namespace"
-        return PluginProcess(evolve(launch, is_isolated=isolate == "namespace"), changed=self._bell.ring)
+        launch = Launch(command, self._node.root.layout, script.env, cwd, is_isolated=script.isolate == "namespace")
+        if script.isolate == "auto":
+            launch = launch.isolated_unless_told()
+        return PluginProcess(launch, changed=self._bell.ring)
 
     async def close(self) -> None:
         """End all of them, with everything that they have started."""

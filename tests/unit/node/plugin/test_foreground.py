@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.plugin.foreground import LONGEST_LINE, LineSplitter, run_plugin
+from kubelet_sim.node.plugin.foreground import run_plugin
 from kubelet_sim.node.plugin.isolation import isolated_command, supervised_command
+from kubelet_sim.node.plugin.plugin_output import LONGEST_LINE, LineSplitter
 
 ROOT = Path(__file__).resolve().parents[4]
 LIMIT_S = 20.0

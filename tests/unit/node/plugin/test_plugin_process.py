@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from kubelet_sim.node.plugin.plugin_process import Launch, PluginProcess
+from kubelet_sim.node.plugin.launch import Launch
+from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.node.root_directory.layout import RootLayout
 
 
@@ -13,7 +14,7 @@ def test_colours_of_a_plugin_are_left_out(short_root: Path) -> None:
     """Words that a check looks for may have some between them, and on paper they are noise; the rest is kept as it came."""
 
     async def said(text: str) -> str:
-        process = PluginProcess(Launch(("echo", text), RootLayout(short_root), {}, None, is_isolated=False))
+        process = PluginProcess(Launch(("echo", text), RootLayout(short_root)))
         await process.start()
         try:
             assert await process.ended(10.0)
