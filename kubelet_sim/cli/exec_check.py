@@ -24,7 +24,7 @@ from kubelet_sim.foreign import cut
 
 if TYPE_CHECKING:
     from kubelet_sim.container.observed_container import Comparison
-    from kubelet_sim.node.oci.oci_runtime import Outcome
+    from kubelet_sim.node.oci.oci_runtime import ContainerRun
 
 _LAST_LINES = 3
 
@@ -115,7 +115,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
     judge(outcome, found, timeout)
 
 
-def judge(outcome: Outcome, found: Sequence[Comparison], timeout_s: float) -> None:
+def judge(outcome: ContainerRun, found: Sequence[Comparison], timeout_s: float) -> None:
     """Raises `NegativeResult` if something is missing in the container, or its command did not end well."""
     from kubelet_sim.cli.helpers.group import NegativeResult
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kubelet_sim.container.explanation import Explanation
     from kubelet_sim.container.observed_container import Comparison
     from kubelet_sim.model.response import ContainerSpec
-    from kubelet_sim.node.oci.oci_runtime import Outcome
+    from kubelet_sim.node.oci.oci_runtime import ContainerRun
 
 _LONGEST_VALUE = 200
 _LONGEST_OUTPUT = 100_000
@@ -111,7 +111,7 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def seen_text(outcome: Outcome, found: Sequence[Comparison], notes: Sequence[str]) -> str:
+def seen_text(outcome: ContainerRun, found: Sequence[Comparison], notes: Sequence[str]) -> str:
     """What was granted beside what the container saw, then what the command wrote."""
     rows = [
         [
@@ -134,7 +134,7 @@ def seen_text(outcome: Outcome, found: Sequence[Comparison], notes: Sequence[str
     return "\n\n".join(sections)
 
 
-def seen_document(outcome: Outcome, found: Sequence[Comparison], notes: Sequence[str]) -> dict[str, Any]:
+def seen_document(outcome: ContainerRun, found: Sequence[Comparison], notes: Sequence[str]) -> dict[str, Any]:
     """The same for programs, with every device node and mount that there was."""
     seen = outcome.seen
     return {

@@ -11,16 +11,9 @@ PACKAGE = Path(kubelet_sim.__file__).parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "pb" not in path.parts)
 SHARED = frozenset(
     {
-        "BackOff",
-        "Line",
         "Outcome",
         "Part",
         "Kind",
-        "Refusing",
-        "Entry",
-        "Run",
-        "Failed",
-        "Slow",
     }
 )
 """Names that still more than one class has. A name is taken off when the classes have names of their own; none is added."""

@@ -81,7 +81,7 @@ async def _stall(active: ActiveFault) -> str:
 
 
 @define(eq=False)
-class _Failed(Before):
+class _FailedCall(Before):
     async def before(self, call: str) -> None:
         given = self.active.arguments
         if self.active.once(self.subject, f"{call} fails without reaching the plugin"):
@@ -103,7 +103,7 @@ class _Failed(Before):
     counts=True,
 )
 async def _fail(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Failed))
+    active.hook(ThroughHook(active, _FailedCall))
     return f"{active.arguments['call']} calls fail from now on"
 
 

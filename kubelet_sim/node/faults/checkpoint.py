@@ -171,7 +171,7 @@ async def _failing(active: ActiveFault) -> str:
 
 
 @define(eq=False)
-class _Slow(Hook):
+class _SlowWrite(Hook):
     active: ActiveFault
 
     async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
@@ -193,7 +193,7 @@ class _Slow(Hook):
     delays_lists=True,
 )
 async def _slow(active: ActiveFault) -> str:
-    active.hook(_Slow(active))
+    active.hook(_SlowWrite(active))
     return f"each write of the checkpoint takes {active.arguments['seconds']:g} s from now on"
 
 

@@ -17,7 +17,7 @@ from kubelet_sim.node.services.pod_resources import PodResourcesApi
 
 
 @define(eq=False)
-class _Refusing(Hook):
+class _RefusedQuestion(Hook):
     active: ActiveFault
     failure: RpcFailed
 
@@ -39,7 +39,7 @@ class _Refusing(Hook):
     counts=True,
 )
 async def _refuse(active: ActiveFault) -> str:
-    active.hook(_Refusing(active, RpcFailed(active.arguments["code"], active.arguments["text"])))
+    active.hook(_RefusedQuestion(active, RpcFailed(active.arguments["code"], active.arguments["text"])))
     return "calls of the pod resources API fail from now on"
 
 
@@ -52,7 +52,7 @@ async def _refuse(active: ActiveFault) -> str:
     counts=True,
 )
 async def _limit(active: ActiveFault) -> str:
-    active.hook(_Refusing(active, RpcFailed("ResourceExhausted", "rejected by rate limit")))
+    active.hook(_RefusedQuestion(active, RpcFailed("ResourceExhausted", "rejected by rate limit")))
     return "calls of the pod resources API are over the rate limit from now on"
 
 

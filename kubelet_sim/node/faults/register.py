@@ -42,7 +42,7 @@ REASONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 @define(eq=False)
-class _Refusing(Hook):
+class _RefusedRegister(Hook):
     active: ActiveFault
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
@@ -72,7 +72,7 @@ class _Refusing(Hook):
     counts=True,
 )
 async def _refuse(active: ActiveFault) -> str:
-    active.hook(_Refusing(active))
+    active.hook(_RefusedRegister(active))
     return "Register is refused from now on"
 
 

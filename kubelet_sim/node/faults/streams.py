@@ -57,7 +57,7 @@ async def _close(active: ActiveFault) -> str:
 
 
 @define(eq=False)
-class _Slow(Hook):
+class _SlowList(Hook):
     active: ActiveFault
     seconds: float | None
     what: str
@@ -82,7 +82,7 @@ class _Slow(Hook):
     delays_lists=True,
 )
 async def _half_open(active: ActiveFault) -> str:
-    active.hook(_Slow(active, None, "a list has come, and is not dealt with; nothing after it is read"))
+    active.hook(_SlowList(active, None, "a list has come, and is not dealt with; nothing after it is read"))
     return "lists are not read any more"
 
 
@@ -100,7 +100,7 @@ async def _half_open(active: ActiveFault) -> str:
 )
 async def _slow(active: ActiveFault) -> str:
     takes_s = active.arguments["seconds"]
-    active.hook(_Slow(active, takes_s, f"a list waits for {takes_s:g} s"))
+    active.hook(_SlowList(active, takes_s, f"a list waits for {takes_s:g} s"))
     return f"each list takes {takes_s:g} s from now on"
 
 

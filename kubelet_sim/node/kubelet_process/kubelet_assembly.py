@@ -18,7 +18,7 @@ from kubelet_sim.model.plugin import DEVICE_PLUGIN_TYPE
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.kubelet_process.driver import World
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, Part, Seams, Setup
+from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, KubeletPart, Seams, Setup
 from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, RegistryCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
@@ -137,7 +137,7 @@ class Booting:
         if store is not None:
             store.close()
 
-    def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[Part]:
+    def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[KubeletPart]:
         """What else lives in the process, in the order in which it starts."""
         around = self._around
         if around.config.has_pod_resources:
@@ -153,7 +153,7 @@ class Booting:
         if around.config.http_address is not None:
             yield self._http_endpoint(kubelet, around.config.http_address)
 
-    def _http_endpoint(self, kubelet: Kubelet, wanted: str) -> Part:
+    def _http_endpoint(self, kubelet: Kubelet, wanted: str) -> KubeletPart:
         """Where the process before it was: a port that was found once is kept."""
         from kubelet_sim.node.services.kubelet_http import kubelet_http
 

@@ -76,7 +76,7 @@ class Seams:
     """Raises `ValueError` for bytes that are no container response."""
 
 
-class Part(Protocol):
+class KubeletPart(Protocol):
     """Something else that lives and ends with a kubelet process."""
 
     async def start(self) -> None:
@@ -107,7 +107,7 @@ class Kubelet:
         )
         self._driver = Driver(self._manager, world)
         self._server = seams.servers.server(self.register, self._malformed)
-        self._parts: list[Part] = []
+        self._parts: list[KubeletPart] = []
         self.registration_failure: str | None = None
         """Why the registration server ended, if that was an error; it does not come back. Rules: DM-12"""
 
@@ -137,7 +137,7 @@ class Kubelet:
         return self._driver
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[KubeletPart, ...]:
         """What else lives in this process, for looking, in the order in which it started."""
         return tuple(self._parts)
 
@@ -183,7 +183,7 @@ class Kubelet:
         if self._profile.makes_deprecation_file:
             deprecate_directory(self._world)
 
-    async def add(self, part: Part) -> None:
+    async def add(self, part: KubeletPart) -> None:
         """Start something that ends with this process, the last one first. Raises what its start raises."""
         self._parts.append(part)
         await part.start()

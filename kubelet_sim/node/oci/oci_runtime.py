@@ -46,7 +46,7 @@ class CannotRun(KubeletSimError):
 
 
 @frozen
-class Outcome:
+class ContainerRun:
     """What came of one container."""
 
     runtime: str
@@ -80,7 +80,7 @@ def static_busybox() -> Path:
     raise CannotRun("there is no statically linked busybox on PATH to look around with; on Debian: busybox-static")
 
 
-def run_probed(bundle: Bundle, command: Sequence[str], runtime: str | None, timeout_s: float) -> Outcome:
+def run_probed(bundle: Bundle, command: Sequence[str], runtime: str | None, timeout_s: float) -> ContainerRun:
     """Run a command in the container of a bundle, after everything in it was looked at.
 
     Args:
@@ -124,7 +124,7 @@ def _with_probe(bundle: Bundle, busybox: Path, command: Sequence[str]) -> Bundle
     return rewrite(bundle, spec)
 
 
-def _run(runtime: str, bundle: Bundle, timeout_s: float) -> Outcome:
+def _run(runtime: str, bundle: Bundle, timeout_s: float) -> ContainerRun:
     name = f"kubelet-sim-{secrets.token_hex(4)}"
     base = [runtime, "--root", str(bundle.path / f"state-{Path(runtime).name}")]
     report = bundle.path / "probe" / "report"
@@ -148,7 +148,7 @@ def _run(runtime: str, bundle: Bundle, timeout_s: float) -> Outcome:
     seen = _seen(report)
     if seen is None and is_timed_out:
         text = f"{text.rstrip()}\nit did not start the container within {timeout_s:g} s".lstrip()
-    return Outcome(runtime, code, text, seen, is_timed_out)
+    return ContainerRun(runtime, code, text, seen, is_timed_out)
 
 
 def _clean_up(base: list[str], name: str, process: subprocess.Popen[bytes]) -> None:

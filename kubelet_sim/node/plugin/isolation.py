@@ -47,7 +47,7 @@ DIRECTORY = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_CLOEXEC
 OPEN_TO_READERS = 0o755  # as the kubelet makes its directory, whatever the umask of a user
 
 
-class Failed(Exception):
+class LaunchFailed(Exception):
     """The command cannot be started; the text is for people, `code` is the exit code."""
 
     def __init__(self, text: str, code: int) -> None:
@@ -110,12 +110,12 @@ def namespaces_available() -> str | None:
 
 
 def enter_namespace() -> None:
-    """Put this process into a mount namespace whose changes nobody else sees. Raises `Failed`.
+    """Put this process into a mount namespace whose changes nobody else sees. Raises `LaunchFailed`.
 
     Without the privilege, a user namespace grants it: there we are root (plugins expect to be), outside the same user.
     """
     if not sys.platform.startswith("linux"):
-        raise Failed(
+        raise LaunchFailed(
             "a private mount namespace needs Linux; point the plugin at the node's directory", EXIT_NO_NAMESPACE
         )
     try:
@@ -129,20 +129,22 @@ def enter_namespace() -> None:
             Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
         _mount(None, "/", None, MS_REC | MS_PRIVATE)
     except OSError as error:
-        raise Failed(f"no private mount namespace here ({error.strerror}): {ADVICE}", EXIT_NO_NAMESPACE) from error
+        raise LaunchFailed(
+            f"no private mount namespace here ({error.strerror}): {ADVICE}", EXIT_NO_NAMESPACE
+        ) from error
 
 
 def probe() -> None:
-    """Find out whether mounting works, which some machines forbid only then. Raises `Failed`."""
+    """Find out whether mounting works, which some machines forbid only then. Raises `LaunchFailed`."""
     enter_namespace()
     try:
         _mount("tmpfs", "/", "tmpfs", MS_NOSUID | MS_NODEV)
     except OSError as error:
-        raise Failed(f"mounting is not allowed here ({error.strerror}): {ADVICE}", EXIT_NO_NAMESPACE) from error
+        raise LaunchFailed(f"mounting is not allowed here ({error.strerror}): {ADVICE}", EXIT_NO_NAMESPACE) from error
 
 
 def bind(source: str, target: str) -> None:
-    """Show the directory `source` at `target`, which is made, for this namespace only, if need be. Raises `Failed`."""
+    """Show the directory `source` at `target`, which is made, for this namespace only, if need be. Raises `LaunchFailed`."""
     try:
         # Opened first: the place where the target is made may hide the way to it.
         handle = os.open(source, DIRECTORY)
@@ -154,7 +156,7 @@ def bind(source: str, target: str) -> None:
         os.close(handle)
     except OSError as error:
         cause = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        raise Failed(f"cannot show {source!r} at {target!r}: {cause}", EXIT_NO_NAMESPACE) from error
+        raise LaunchFailed(f"cannot show {source!r} at {target!r}: {cause}", EXIT_NO_NAMESPACE) from error
 
 
 def _split(target: Path) -> tuple[Path, list[str]]:
@@ -254,7 +256,7 @@ def die_with(parent: int) -> None:
 
 
 def execute(command: list[str]) -> NoReturn:
-    """Become the command. Raises `Failed`."""
+    """Become the command. Raises `LaunchFailed`."""
     # Python ignores SIGPIPE, and what is ignored stays so in the program that follows.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
@@ -267,13 +269,13 @@ def execute(command: list[str]) -> NoReturn:
     except FileNotFoundError as error:
         # The file may be there and its interpreter not.
         missing = "its interpreter was not found" if "/" in name and Path(name).exists() else "command not found"
-        raise Failed(f"{name!r}: {missing}", EXIT_NOT_FOUND) from error
+        raise LaunchFailed(f"{name!r}: {missing}", EXIT_NOT_FOUND) from error
     except (OSError, ValueError) as error:
-        raise Failed(f"{name!r}: {getattr(error, 'strerror', None) or error}", EXIT_CANNOT_RUN) from error
+        raise LaunchFailed(f"{name!r}: {getattr(error, 'strerror', None) or error}", EXIT_CANNOT_RUN) from error
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Carry out `[--parent PID] [--bind SOURCE TARGET]… -- COMMAND…`, or `--probe`. Raises `Failed`."""
+    """Carry out `[--parent PID] [--bind SOURCE TARGET]… -- COMMAND…`, or `--probe`. Raises `LaunchFailed`."""
     binds: list[tuple[str, str]] = []
     parent = None
     rest = list(arguments)
@@ -287,9 +289,9 @@ def run(arguments: Sequence[str]) -> None:
             case "--bind", [source, target, *rest] if target.startswith("/"):
                 binds.append((source, target))
             case _:
-                raise Failed(f"unexpected argument {option!r}", EXIT_MISUSE)
+                raise LaunchFailed(f"unexpected argument {option!r}", EXIT_MISUSE)
     if not rest:
-        raise Failed("no command given; usage: [--bind SOURCE TARGET]… -- COMMAND…", EXIT_MISUSE)
+        raise LaunchFailed("no command given; usage: [--bind SOURCE TARGET]… -- COMMAND…", EXIT_MISUSE)
     if binds:
         enter_namespace()
     for source, target in binds:
@@ -304,7 +306,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         run(sys.argv[1:])
-    except Failed as failure:
+    except LaunchFailed as failure:
         sys.stderr.write(f"{NAME}: {failure}\n")
         return failure.code
     return 0

@@ -14,7 +14,7 @@ FORGIVEN_AFTER_S = 2 * LONGEST_S
 
 
 @define
-class _Entry:
+class _Delay:
     delay_s: float
     tried_at_s: float
 
@@ -23,7 +23,7 @@ class _Entry:
 class BackOff:
     """Delays by key."""
 
-    _entries: dict[tuple[str, ...], _Entry] = field(factory=dict)
+    _entries: dict[tuple[str, ...], _Delay] = field(factory=dict)
 
     def delay_s(self, key: tuple[str, ...]) -> float:
         """The delay that holds for the key now; 0 if nothing is known of it."""
@@ -41,7 +41,7 @@ class BackOff:
         """It is tried again now, after a failure at that time: the next failure waits longer."""
         entry = self._entries.get(key)
         if entry is None or failed_at_s - entry.tried_at_s > FORGIVEN_AFTER_S:
-            self._entries[key] = _Entry(FIRST_S, now_s)
+            self._entries[key] = _Delay(FIRST_S, now_s)
         else:
             entry.delay_s, entry.tried_at_s = min(2 * entry.delay_s, LONGEST_S), now_s
 

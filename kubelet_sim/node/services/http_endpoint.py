@@ -58,7 +58,7 @@ def _problem(error: OSError) -> str:
 
 
 class HttpEndpoint:
-    """Listens between `start` and `stop`; fits `kubelet_sim.node.kubelet_process.kubelet_process.Part`.
+    """Listens between `start` and `stop`; fits `kubelet_sim.node.kubelet_process.kubelet_process.KubeletPart`.
 
     Args:
         address: where.

@@ -1,4 +1,4 @@
-"""What a kubelet process shows over HTTP: its metrics and its health. A `Part` of the process.
+"""What a kubelet process shows over HTTP: its metrics and its health. A `KubeletPart` of the process.
 
 A kubelet has these on its own port, with TLS and authentication, or on its read-only port, without; here they are as on the
 latter. Nothing can be changed here.

@@ -53,7 +53,7 @@ class WatcherSetup:
 
 
 class PluginWatcher:
-    """The plugin watcher of one kubelet process; fits `kubelet_sim.node.kubelet_process.kubelet_process.Part`.
+    """The plugin watcher of one kubelet process; fits `kubelet_sim.node.kubelet_process.kubelet_process.KubeletPart`.
 
     On a manual clock, time stands still while an operation is under way, for at most `PATIENCE_S` of real time at each of
     its calls.

@@ -53,7 +53,7 @@ class _Known:
 
 
 @frozen
-class _BackOff:
+class _RetryPause:
     """After a failure, the next try comes when strictly more than the delay has passed."""
 
     failed_at_s: float
@@ -76,7 +76,7 @@ class RegistryPlan:
     _wanted: dict[str, int] = field(factory=dict)
     _registered: dict[str, _Known] = field(factory=dict)
     _under_way: set[str] = field(factory=set)
-    _back_off: dict[str, _BackOff] = field(factory=dict)
+    _back_off: dict[str, _RetryPause] = field(factory=dict)
     """By path: a file that replaces one which failed waits, too."""
     _appearances: int = 0
 
@@ -106,7 +106,7 @@ class RegistryPlan:
         if not failed:
             return None
         delay_s = FIRST_BACK_OFF_S if before is None else min(2 * before.delay_s, LONGEST_BACK_OFF_S)
-        self._back_off[path] = _BackOff(now_s, delay_s)
+        self._back_off[path] = _RetryPause(now_s, delay_s)
         return delay_s
 
     # --- what is to be done

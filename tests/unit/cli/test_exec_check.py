@@ -6,7 +6,7 @@ import pytest
 
 from kubelet_sim.cli.exec_check import exec_check, judge
 from kubelet_sim.cli.helpers.group import NegativeResult
-from kubelet_sim.node.oci.oci_runtime import Outcome
+from kubelet_sim.node.oci.oci_runtime import ContainerRun
 
 
 def parsed(*words: str) -> tuple[Any, ...]:
@@ -35,11 +35,11 @@ def test_a_command_stands_behind_the_dashes(words: tuple[str, ...], found: tuple
 @pytest.mark.parametrize(
     "outcome, text",
     [
-        (Outcome("crun", 124, "", None, is_timed_out=True), "the command did not end within 2 s, and was ended"),
-        (Outcome("crun", 124, "", None), "the command ended with 124"),
+        (ContainerRun("crun", 124, "", None, is_timed_out=True), "the command did not end within 2 s, and was ended"),
+        (ContainerRun("crun", 124, "", None), "the command ended with 124"),
     ],
 )
-def test_a_command_that_took_too_long_has_no_exit_code_of_its_own(outcome: Outcome, text: str) -> None:
+def test_a_command_that_took_too_long_has_no_exit_code_of_its_own(outcome: ContainerRun, text: str) -> None:
     """What it has got from us says nothing to whoever has not chosen it."""
     with pytest.raises(NegativeResult) as found:
         judge(outcome, (), 2.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from kubelet_sim.container import container_config, explain
 from kubelet_sim.container.observed_container import Comparison, ObservedContainer
 from kubelet_sim.model.response import ContainerSpec, DeviceNode, Dropped, Mount, Provenance
-from kubelet_sim.node.oci.oci_runtime import Outcome
+from kubelet_sim.node.oci.oci_runtime import ContainerRun
 from kubelet_sim.present.container_text import (
     explanation_document,
     explanation_text,
@@ -94,7 +94,7 @@ def test_an_explanation_for_programs() -> None:
 
 SEEN = ObservedContainer.of(b"A=1", b"character special file|1|3|666|0|0|/dev/null\n", b"1 0 0:1 / /m ro - ext4 x rw\n")
 FOUND = (Comparison("env", "A", "1", "1"), Comparison("mount", NASTY, "rw", ""))
-OUTCOME = Outcome("/usr/bin/crun", 0, f"hello {NASTY}\n", SEEN)
+OUTCOME = ContainerRun("/usr/bin/crun", 0, f"hello {NASTY}\n", SEEN)
 
 
 def test_what_was_seen_for_eyes() -> None:
@@ -105,7 +105,7 @@ def test_what_was_seen_for_eyes() -> None:
     assert f"Output:\n  hello {NASTY_SHOWN}" in text
     assert "note: made in place" in text
     assert [line.split()[0] for line in text.splitlines() if " env " in line or " mount " in line] == ["yes", "NO"]
-    assert "Output" not in seen_text(Outcome("crun", 0, "", SEEN), FOUND, ())
+    assert "Output" not in seen_text(ContainerRun("crun", 0, "", SEEN), FOUND, ())
 
 
 def test_what_was_seen_for_programs() -> None:
@@ -115,4 +115,4 @@ def test_what_was_seen_for_programs() -> None:
     assert document["deviceNodes"][0]["path"] == "/dev/null"
     assert document["mounts"][0] == {"path": "/m", "kind": "ext4", "root": "/", "read_only": True}
     assert document["runtime"] == str(Path("/usr/bin/crun"))
-    assert seen_document(Outcome("crun", 1, "", None), (), ())["env"] == {}
+    assert seen_document(ContainerRun("crun", 1, "", None), (), ())["env"] == {}
