@@ -16,6 +16,7 @@ from kubelet_sim.conformance.suite import Suite
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.profiles import V1_36
 from tests.conformance.trial import example, told
+from tests.patience import PATIENCE_S
 
 GOOD = example("env_gpu", "--gpus", "2")
 pytestmark = pytest.mark.timeout(120)
@@ -39,7 +40,7 @@ class Meeting:
             if len(self.under_way) >= self.expected:
                 self._all.set()
             if not needs:
-                await asyncio.wait_for(self._all.wait(), 60.0)
+                await asyncio.wait_for(self._all.wait(), PATIENCE_S)
             self.met.append(frozenset(self.under_way))
             await asyncio.sleep(0)
             self.under_way.discard(ctx.check.id)

@@ -21,9 +21,9 @@ from kubelet_sim.model.views import NodeSnapshot, PluginView, ResourceView
 from kubelet_sim.node.sync import SyncNode
 from plugins_examples.env_gpu.inventory import gpu_ids
 from plugins_examples.pb import api_pb2_grpc
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 20.0
 Granted = Mapping[str, Sequence[str]]
 """Ids by resource, in the order of the list."""
 

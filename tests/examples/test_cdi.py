@@ -14,7 +14,8 @@ import pytest
 
 from plugins_examples.cdi.spec_file import SpecFile, specification
 from plugins_examples.pb import api_pb2
-from tests.examples.fleet import PATIENCE_S, ROOT, Example, Fleet
+from tests.examples.fleet import ROOT, Example, Fleet
+from tests.patience import PATIENCE_S
 
 NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?")
 

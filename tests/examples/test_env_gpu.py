@@ -22,9 +22,9 @@ from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_avail
 from plugins_examples.env_gpu.__main__ import main
 from plugins_examples.env_gpu.inventory import gpu_ids
 from plugins_examples.pb import api_pb2, api_pb2_grpc
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 20.0
 
 
 class Kubelet(api_pb2_grpc.RegistrationServicer):
@@ -50,7 +50,7 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
         if self.refuse:
             context.abort(grpc.StatusCode.UNKNOWN, self.refuse)
         # As the kubelet does: the plugin has to answer while its own call is under way.
-        self.plugin(request).GetDevicePluginOptions(api_pb2.Empty(), timeout=LIMIT_S)
+        self.plugin(request).GetDevicePluginOptions(api_pb2.Empty(), timeout=PATIENCE_S)
         return api_pb2.Empty()
 
     def plugin(self, registration: api_pb2.RegisterRequest) -> api_pb2_grpc.DevicePluginStub:
@@ -63,7 +63,7 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
 
     def connect(self) -> tuple[api_pb2_grpc.DevicePluginStub, Stream]:
         """Wait for a registration, open its stream."""
-        plugin = self.plugin(self.registrations.get(timeout=LIMIT_S))
+        plugin = self.plugin(self.registrations.get(timeout=PATIENCE_S))
         return plugin, Stream(plugin, self.events)
 
     def stop(self) -> None:
@@ -90,11 +90,11 @@ class Stream:
         self._messages.put(self.call.code())
 
     def next(self) -> dict[str, str] | grpc.StatusCode:
-        return self._messages.get(timeout=LIMIT_S)
+        return self._messages.get(timeout=PATIENCE_S)
 
     def join(self) -> None:
         self.call.cancel()
-        self._reader.join(LIMIT_S)
+        self._reader.join(PATIENCE_S)
 
 
 class Bench:
@@ -139,7 +139,7 @@ def bench() -> Iterator[Bench]:
 
 def wait_until(holds: Callable[[], bool]) -> None:
     """Look until it holds; fail when that takes too long."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -149,7 +149,7 @@ def test_registers_and_lists(bench: Bench) -> None:
     """It registers a socket in the kubelet's directory and lists every GPU, healthy."""
     kubelet = bench.kubelet()
     bench.start("--resource", "example.com/gpu", "--gpus", "3")
-    registration = kubelet.registrations.get(timeout=LIMIT_S)
+    registration = kubelet.registrations.get(timeout=PATIENCE_S)
     assert (registration.version, registration.resource_name) == ("v1beta1", "example.com/gpu")
     assert bench.sockets() == [registration.endpoint]
     stream = Stream(kubelet.plugin(registration), [])
@@ -170,7 +170,7 @@ def test_grants_by_variable(bench: Bench) -> None:
                 api_pb2.ContainerAllocateRequest(devices_ids=[second]),
             ]
         ),
-        timeout=LIMIT_S,
+        timeout=PATIENCE_S,
     )
     expected = [
         api_pb2.ContainerAllocateResponse(envs={"MY_GPUS": f"{first},{third}"}),
@@ -189,7 +189,7 @@ def test_refuses_unknown_ids(bench: Bench) -> None:
         container_requests=[api_pb2.ContainerAllocateRequest(devices_ids=["GPU-\x1b[31m"])]
     )
     with pytest.raises(grpc.RpcError) as caught:
-        plugin.Allocate(request, timeout=LIMIT_S)
+        plugin.Allocate(request, timeout=PATIENCE_S)
     assert isinstance(caught.value, grpc.Call)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert caught.value.details() == r"unknown devices: 'GPU-\x1b[31m'"
@@ -274,17 +274,17 @@ def test_waits_for_a_kubelet(bench: Bench) -> None:
     assert process.stderr is not None
     assert "no kubelet at" in process.stderr.readline()
     assert bench.sockets() == []
-    bench.kubelet().registrations.get(timeout=LIMIT_S)
+    bench.kubelet().registrations.get(timeout=PATIENCE_S)
 
 
 def test_tries_again_when_refused(bench: Bench) -> None:
     """A refusal is reported with the kubelet's text, and tried again until it works, with one socket at a time."""
     kubelet = bench.kubelet(refuse="no such resource here")
     process = bench.start()
-    kubelet.registrations.get(timeout=LIMIT_S)
+    kubelet.registrations.get(timeout=PATIENCE_S)
     assert process.stderr is not None
     assert "UNKNOWN: no such resource here" in process.stderr.readline()
-    kubelet.registrations.get(timeout=LIMIT_S)
+    kubelet.registrations.get(timeout=PATIENCE_S)
     kubelet.refuse = ""
     _, stream = kubelet.connect()
     stream.next()
@@ -302,7 +302,7 @@ def test_cleans_up_at_a_signal(bench: Bench, number: signal.Signals) -> None:
     (bench.directory / "foreign").touch()
     process.send_signal(number)
     assert stream.next() is grpc.StatusCode.OK
-    assert process.wait(LIMIT_S) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert bench.sockets() == ["foreign"]
     assert (bench.directory / "kubelet.sock").is_socket()
     stream.join()
@@ -312,11 +312,11 @@ def test_stops_while_the_kubelet_does_not_answer(bench: Bench) -> None:
     """SIGTERM is obeyed inside a Register call that hangs."""
     kubelet = bench.kubelet()
     released = threading.Event()
-    kubelet.plugin = lambda _: released.wait(LIMIT_S)  # type: ignore[assignment,method-assign,return-value]
+    kubelet.plugin = lambda _: released.wait(PATIENCE_S)  # type: ignore[assignment,method-assign,return-value]
     process = bench.start()
-    kubelet.registrations.get(timeout=LIMIT_S)
+    kubelet.registrations.get(timeout=PATIENCE_S)
     process.terminate()
-    assert process.wait(LIMIT_S) == 0
+    assert process.wait(PATIENCE_S) == 0
     released.set()
     assert bench.sockets() == []
 
@@ -332,7 +332,7 @@ def test_a_directory_with_odd_characters(bench: Bench) -> None:
     (bench.directory / "link").symlink_to(odd)
     kubelet = Kubelet(bench.directory / "link")
     try:
-        kubelet.registrations.get(timeout=LIMIT_S)
+        kubelet.registrations.get(timeout=PATIENCE_S)
         wait_until(lambda: len(inner.sockets()) == 1)
     finally:
         kubelet.stop()
@@ -352,7 +352,7 @@ def test_with_the_compiled_in_path(bench: Bench) -> None:
         _, stream = kubelet.connect()
         stream.next()
         process.terminate()
-        assert process.wait(LIMIT_S) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert bench.sockets() == []
         stream.join()
     finally:
@@ -386,7 +386,7 @@ def test_needs_no_kubelet_sim() -> None:
         "main(['--help'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0
     assert "--socket-dir" in done.stdout

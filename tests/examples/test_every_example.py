@@ -22,8 +22,9 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.sync import SyncNode
 from plugins_examples.pb import api_pb2
-from tests.examples.fleet import EXAMPLES, PATIENCE_S, ROOT, Example, Fleet, healthy, pod, resource_view, start
+from tests.examples.fleet import EXAMPLES, ROOT, Example, Fleet, healthy, pod, resource_view, start
 from tests.leftovers import no_thread_is_left
+from tests.patience import PATIENCE_S
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 

@@ -16,9 +16,8 @@ from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundl
 from kubelet_sim.node.oci.host_files import LocalFiles
 from kubelet_sim.node.oci.oci_runtime import CannotRun, run_probed
 from tests.examples.fleet import EXAMPLES, Example, Fleet, pod
+from tests.patience import PATIENCE_S
 from tests.unit.container.parts import check_oci, share
-
-PATIENCE_S = 30.0
 
 
 @pytest.mark.runtime

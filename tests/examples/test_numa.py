@@ -8,7 +8,8 @@ import pytest
 
 from plugins_examples.numa.packing import pack
 from plugins_examples.pb import api_pb2
-from tests.examples.fleet import PATIENCE_S, Example, Fleet, resource_view
+from tests.examples.fleet import Example, Fleet, resource_view
+from tests.patience import PATIENCE_S
 
 NODE_OF = {f"{node}{number}": "abc".index(node) for node in "abc" for number in range(4)}
 

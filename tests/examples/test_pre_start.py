@@ -10,7 +10,8 @@ import pytest
 
 from plugins_examples.pb import api_pb2
 from plugins_examples.pre_start.plugin import PreStart
-from tests.examples.fleet import PATIENCE_S, Example, Fleet
+from tests.examples.fleet import Example, Fleet
+from tests.patience import PATIENCE_S
 
 RESOURCE = "example.com/accelerator"
 

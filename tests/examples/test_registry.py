@@ -14,7 +14,8 @@ from kubelet_sim.model.views import NodeSnapshot, PluginView
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.plugin.isolation import isolated_command, namespaces_available
 from kubelet_sim.node.sync import SyncNode
-from tests.examples.fleet import PATIENCE_S, ROOT, healthy, start
+from tests.examples.fleet import ROOT, healthy, start
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the plugin watcher needs inotify")
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 
 from kubelet_sim.node.sync import SyncNode
-from tests.examples.fleet import PATIENCE_S, ROOT, healthy, start
+from tests.examples.fleet import ROOT, healthy, start
+from tests.patience import PATIENCE_S
 
 
 def test_one_that_is_refused_does_not_end_the_other(make_kubelet: Callable[..., SyncNode]) -> None:

@@ -17,6 +17,7 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.testing.fake_calls import FakeCalls
 from kubelet_sim.transcript import RecordLevel
+from tests.patience import PATIENCE_S
 from tests.unit.node.bench import device, pod, registration
 
 
@@ -60,4 +61,4 @@ def fill(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(asyncio.wait_for(story(Path(sys.argv[1])), 20))))
+    sys.stdout.write(json.dumps(asyncio.run(asyncio.wait_for(story(Path(sys.argv[1])), PATIENCE_S))))

@@ -29,6 +29,7 @@ from kubelet_sim.scenario.plugins.script import read_script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin as GoodPlugin
 from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire.registration_client import register
+from tests.patience import PATIENCE_S
 
 GOOD = "example.com/good"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -316,4 +317,4 @@ def on_ground(root: Path, body: Callable[[Ground], Awaitable[None]], *, manual: 
         async with hostile_ground(root, manual=manual) as ground:
             await body(ground)
 
-    asyncio.run(asyncio.wait_for(run(), 20.0))
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

@@ -28,6 +28,7 @@ from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.root_directory.checkpoint_file import MOST_VALUES, read_file
 from kubelet_sim.testing.fake_calls import FakeCalls, FakePeer
 from kubelet_sim.transcript import RecordLevel
+from tests.patience import PATIENCE_S
 from tests.unit.node.bench import device, pod, registration
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,7 @@ def _on_node(root: Path, body: Body) -> None:
             await peer.send(device("a"), device("b"), device("c"))
             await body(node, peer)
 
-    asyncio.run(asyncio.wait_for(whole(), 30))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def _warnings(node: Node) -> list[str]:
@@ -82,7 +83,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         str(tmp_path),
         sys.executable,
     ]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
 

@@ -23,6 +23,7 @@ from kubelet_sim.transcript import Record, RecordLevel
 from kubelet_sim.wire import messages
 from tests.hostile.cases import MIB, answers, many, sends, socket_of
 from tests.hostile.peers import Ground, on_ground, pod, serves_the_next
+from tests.patience import PATIENCE_S
 from tests.wire import helpers
 from tests.wire.helpers import Context, ScriptedPlugin
 
@@ -89,7 +90,7 @@ def test_a_flood_is_held_by_flow_control_and_nothing_is_left_out(short_root: Pat
         assert stored == [str(number) for number in range(count)]
         assert ahead * width < 16 * MIB < count * width
 
-    asyncio.run(asyncio.wait_for(body(), 20.0))
+    asyncio.run(asyncio.wait_for(body(), PATIENCE_S))
 
 
 def test_a_flood_without_end_keeps_nobody_waiting(short_root: Path) -> None:

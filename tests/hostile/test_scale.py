@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 SCALE = Path(__file__).resolve().parents[2] / "benchmarks" / "scale.py"
 MINUTES = 32
 OBJECTS_OF_A_LINK = 60
@@ -29,7 +31,7 @@ def test_half_an_hour_leaves_nothing_behind() -> None:
     """Pods, lists and plugins come and go for half an hour: descriptors, threads and tasks stay, objects nearly do."""
     sizes = ["--plugins", "4", "--devices", "100", "--pods", "30", "--minutes", str(MINUTES)]
     done = subprocess.run(
-        [sys.executable, str(SCALE), *sizes, "--json"], capture_output=True, text=True, check=False, timeout=170
+        [sys.executable, str(SCALE), *sizes, "--json"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert not done.stderr
     samples = json.loads(done.stdout)["samples"]

@@ -29,6 +29,7 @@ from kubelet_sim.present.view_tables import COLUMNS, document, list_table, selec
 from kubelet_sim.transcript import Record
 from tests.hostile.cases import CASES, MIB, NASTY, answers, nasty_answer, one_list
 from tests.hostile.peers import Ground, hostile_ground, pod
+from tests.patience import PATIENCE_S
 from tests.wire import helpers
 from tests.wire.helpers import ScriptedPlugin
 
@@ -168,7 +169,7 @@ def test_the_command_line_shows_nothing_unescaped(short_root: Path, command: lis
         async with Node(config) as node, odd_pod(Ground(node, node.root.layout.device_plugins)):
             return await asyncio.gather(*map(output, forms))
 
-    table, *others = asyncio.run(asyncio.wait_for(body(), 20.0))
+    table, *others = asyncio.run(asyncio.wait_for(body(), PATIENCE_S))
     assert all(map(is_harmless, table.decode().splitlines()))
     for form, text in zip(forms[1:], others, strict=True):
         assert text.isascii()

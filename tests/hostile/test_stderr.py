@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 SCRIPT = """
 import asyncio, gc, sys
 from pathlib import Path
@@ -37,7 +39,7 @@ def test_nothing_of_a_plugin_reaches_stderr(short_root: Path, verbosity: str | N
         cwd=root,
         env=env,
         capture_output=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr.decode(errors="backslashreplace")

@@ -21,6 +21,7 @@ import pytest
 from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, namespaces_available
 from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER
 from tests.interop.rdma import RdmaMachine
+from tests.patience import PATIENCE_S
 
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_S = 900
@@ -43,7 +44,7 @@ def cargo() -> str:
     found = shutil.which("cargo", path=f"{os.environ.get('PATH', '')}:{Path.home()}/.cargo/bin")
     if found is None:
         pytest.skip("no cargo on this machine: other people's plugins in Rust cannot be built")
-    asked = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    asked = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     version = re.match(r"cargo (\d+)\.(\d+)", asked.stdout)
     if version is None or tuple(map(int, version.groups())) < OLDEST_CARGO:
         oldest = ".".join(map(str, OLDEST_CARGO))
@@ -166,7 +167,7 @@ def start_isolated(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[..., 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.wait(timeout=10)
+    process.wait(timeout=PATIENCE_S)
 
 
 def _cache() -> Path:

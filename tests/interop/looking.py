@@ -9,9 +9,8 @@ from pathlib import Path
 from kubelet_sim.manifests import pod_from_mapping
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 30.0
-"""Longer than any plugin here takes to come back."""
 SAMPLE_DEVICES = ("Dev-1", "Dev-2")
 """What the sample device plugin of Kubernetes lists."""
 SAMPLE_FOLDER = Path("/tmp")

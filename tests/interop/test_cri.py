@@ -12,6 +12,7 @@ import pytest
 from kubelet_sim.container import KubeletContext, container_config, cri
 from kubelet_sim.container.config import ContainerConfig
 from tests.interop.looking import BUILD_LIMIT_S
+from tests.patience import PATIENCE_S
 from tests.unit.container import cri_messages
 from tests.unit.container.parts import pod, share
 from tests.unit.container.test_cri import FULL
@@ -29,7 +30,7 @@ MAPPED = container_config(
 def message_in_go(reader: Path, document: dict[str, Any]) -> bytes:
     """What Kubernetes' own package makes of the JSON, on the wire."""
     text = json.dumps(document).encode()
-    return subprocess.run([reader], input=text, capture_output=True, timeout=30, check=True).stdout
+    return subprocess.run([reader], input=text, capture_output=True, timeout=PATIENCE_S, check=True).stdout
 
 
 @pytest.mark.parametrize("config", [FULL, PLAIN, MAPPED], ids=["everything", "nothing", "user namespace"])

@@ -21,7 +21,8 @@ from kubelet_sim.model.response import ContainerSpec, DeviceNode
 from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
 from kubelet_sim.node.oci.oci_runtime import CannotRun, run_probed
 from kubelet_sim.node.sync import SyncNode
-from tests.interop.looking import BUILD_LIMIT_S, PATIENCE_S, listed, lost, pod, resource, running, sockets, until
+from tests.interop.looking import BUILD_LIMIT_S, listed, lost, pod, resource, running, sockets, until
+from tests.patience import PATIENCE_S
 from tests.unit.container.parts import NULL, FakeHost, check_oci
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(BUILD_LIMIT_S)]

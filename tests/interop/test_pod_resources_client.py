@@ -15,6 +15,7 @@ from kubelet_sim.model.admission import Admitted
 from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.testing.fake_plugin import FakePlugin
 from tests.interop.looking import BUILD_LIMIT_S
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
 RESOURCE = "example.com/dev"
@@ -22,7 +23,7 @@ RESOURCE = "example.com/dev"
 
 def ask(client: Path, socket: str, *names: str) -> list[dict[str, Any]]:
     """What each call of the client brought: List of both versions, GetAllocatableResources, Get for each name."""
-    done = subprocess.run([client, socket, *names], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([client, socket, *names], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

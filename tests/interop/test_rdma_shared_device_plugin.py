@@ -17,7 +17,6 @@ from kubelet_sim.model.response import ContainerSpec, DeviceNode
 from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import (
     BUILD_LIMIT_S,
-    PATIENCE_S,
     listed,
     lost,
     pod,
@@ -27,6 +26,7 @@ from tests.interop.looking import (
     until,
 )
 from tests.interop.rdma import RDMA_NODES, RDMA_SHARES, RdmaMachine
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(BUILD_LIMIT_S)
 

@@ -19,11 +19,11 @@ from kubelet_sim.model.response import ContainerSpec, Mount
 from kubelet_sim.model.views import NodeSnapshot, ResourceView
 from kubelet_sim.node.sync import SyncNode
 from tests.interop.looking import SAMPLE_DEVICES, SAMPLE_FOLDER, sockets
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(960)]
 
 RESOURCE = "example.com/resource"
-PATIENCE_S = 30.0
 Start = Callable[[Path, Path], "subprocess.Popen[bytes]"]
 
 

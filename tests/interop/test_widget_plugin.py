@@ -16,7 +16,8 @@ import pytest
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.response import ContainerSpec, DeviceNode
 from kubelet_sim.node.sync import SyncNode
-from tests.interop.looking import BUILD_LIMIT_S, PATIENCE_S, listed, lost, pod, resource, running, sockets
+from tests.interop.looking import BUILD_LIMIT_S, listed, lost, pod, resource, running, sockets
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(BUILD_LIMIT_S)]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 PROJECT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("KUBELET_SIM_KILLS", "25"))
 SEED = int(os.environ.get("KUBELET_SIM_KILL_SEED", "1"))
@@ -27,7 +29,7 @@ def test_kills_at_random_moments(short_root: Path) -> None:
     """
     command = [sys.executable, "-m", "tests.life.kills", str(short_root), str(SEED), str(KILLS)]
     done = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, text=True, timeout=50 + KILLS * SECONDS_A_KILL, check=False
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE_S + KILLS * SECONDS_A_KILL, check=False
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

@@ -11,6 +11,7 @@ from kubelet_sim.node.recording.replay import replay
 from kubelet_sim.scenario.play.player import play
 from kubelet_sim.scenario.play.report import wrong_step_text
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
 VECTOR_FILES = {
     "story": "scenarios.json",
@@ -18,7 +19,6 @@ VECTOR_FILES = {
     "random_story": "random.json",
     "differential_story": "differential.json",
 }
-PATIENCE_S = 45.0
 
 
 def wrong(case: dict[str, Any], source: str) -> str:

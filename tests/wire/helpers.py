@@ -15,10 +15,9 @@ import grpc
 from attrs import define, field
 
 from kubelet_sim.wire import messages, noise, unix_socket
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
-PATIENCE_S = 15.0
-"""How long a test waits for what has to happen."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Unary = Callable[[bytes, Context], Awaitable[bytes]]

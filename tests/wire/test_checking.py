@@ -14,8 +14,8 @@ from kubelet_sim.scenario.play.player import NotPlayable
 from kubelet_sim.scenario.record.recorder import NotRecorded, record
 from kubelet_sim.scenario.story.story import Story
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 30.0
 OK = {"code": "OK", "message": ""}
 
 

@@ -10,11 +10,11 @@ import pytest
 from kubelet_sim.scenario.play.player import Played, play
 from kubelet_sim.scenario.play.report import wrong_step_text
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
 GPU = "example.com/gpu"
 OK = {"code": "OK", "message": ""}
 ENV_GPU = ["{python}", "-m", "plugins_examples.env_gpu", "--socket-dir", "{dir}", "--gpus", "2"]
-PATIENCE_S = 50.0
 
 
 def played(*steps: dict[str, Any], command: list[str] | None = None, within: str = "20s", **node: Any) -> Played:

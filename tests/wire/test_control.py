@@ -23,7 +23,8 @@ from kubelet_sim.wire.control_client import ControlClient
 from kubelet_sim.wire.control_door import ControlDoor, peer_uid
 from kubelet_sim.wire.control_server import SERVICE, ControlServer
 from kubelet_sim.wire.pb import control_v1_pb2 as pb
-from tests.wire.helpers import PATIENCE_S, run, soon, until
+from tests.patience import PATIENCE_S
+from tests.wire.helpers import run, soon, until
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ from kubelet_sim.cli.plugin import devices
 from kubelet_sim.manifests.kubelet_configuration import read_kubelet_configuration
 from kubelet_sim.scenario.play.player import play
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "align-devices-and-cpus.md").read_text(encoding="utf-8")
 POD, CONFIGURATION = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
-PATIENCE_S = 30.0
 
 
 def told_of(accelerators: int) -> str:

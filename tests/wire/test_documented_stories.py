@@ -12,9 +12,9 @@ from kubelet_sim.scenario.play.parallel_play import Outcome, check
 from kubelet_sim.scenario.plugins.script import read_script
 from kubelet_sim.scenario.record.recorder import record
 from kubelet_sim.scenario.story.story_reader import read_stories
+from tests.patience import PATIENCE_S
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PATIENCE_S = 30.0
 
 
 def page(name: str) -> str:

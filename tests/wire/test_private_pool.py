@@ -21,6 +21,7 @@ from kubelet_sim.wire.pb import podresources_v1alpha1_pb2 as v1alpha1
 from kubelet_sim.wire.pb._pool import POOL
 from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 from kubelet_sim.wire.registration_server import GrpcRegistrationServers
+from tests.patience import PATIENCE_S
 from tests.wire.helpers import Context, ScriptedPlugin, channel, run, serving, soon
 from tests.wire.test_pod_resources import PODS, Pods
 
@@ -52,7 +53,9 @@ def test_the_default_pool_does_not_know_our_messages() -> None:
         "    except KeyError:\n"
         "        print('free')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (done.stdout, done.stderr) == ("free\nfree\nfree\n", "")
     assert POOL.FindMessageTypeByName("v1beta1.Device") is ours.Device.DESCRIPTOR
 
@@ -75,7 +78,7 @@ def test_a_second_copy_loads_in_either_order(implementation: str) -> None:
         [sys.executable, "-W", "ignore", "-c", script],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE_S,
         check=False,
         cwd=Path(__file__).parents[2],
         env={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation},

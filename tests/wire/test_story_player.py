@@ -11,8 +11,8 @@ from kubelet_sim.scenario.play.parallel_play import check
 from kubelet_sim.scenario.play.player import NotPlayable, Played, play
 from kubelet_sim.scenario.play.report import wrong_step_text
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 30.0
 OK = {"code": "OK", "message": ""}
 TWO = [{"id": "a"}, {"id": "b"}]
 

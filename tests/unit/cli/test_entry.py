@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 PROJECT = Path(__file__).resolve().parents[3]
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 HIT_WHILE_LOADING = """
@@ -49,7 +51,7 @@ def outcome(program: str) -> tuple[int, str, str]:
         cwd=PROJECT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from kubelet_sim import __version__
 from kubelet_sim.cli.main import cli
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -30,7 +31,7 @@ def test_help_needs_neither_grpc_nor_anything_else_heavy() -> None:
         "print(sorted({'aiohttp', 'grpc', 'google', 'psutil', 'yaml', 'rich', 'attrs', 'asyncio'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=True
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -73,7 +74,7 @@ def test_the_page_of_the_documentation_is_fresh() -> None:
     """`docs/reference/cli.md` is made from the commands."""
     script = ROOT / "tools" / "generate_cli_page.py"
     done = subprocess.run(
-        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -14,6 +14,7 @@ from kubelet_sim.conformance import CHECKS
 from kubelet_sim.conformance.check import Need
 from kubelet_sim.conformance.check_texts import facts, kubelets, needs, sections
 from plugins_examples.faulty.faults import FAULTS
+from tests.patience import PATIENCE_S
 from tests.unit.conformance.reports.samples import check
 from tools.check_excerpts import stable
 
@@ -49,7 +50,7 @@ def test_the_pages_of_the_documentation_are_fresh() -> None:
     """`docs/reference/checks/` is made from the checks: a page for each, and none besides."""
     script = ROOT / "tools" / "generate_checks_pages.py"
     done = subprocess.run(
-        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     pages = {path.stem for path in (ROOT / "docs" / "reference" / "checks").glob("*.md")}

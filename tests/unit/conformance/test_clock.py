@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from kubelet_sim.conformance.clock import JumpingClock
+from tests.patience import PATIENCE_S
 
 
 def test_who_sleeps_wakes_when_the_time_is_skipped() -> None:
@@ -15,7 +16,7 @@ def test_who_sleeps_wakes_when_the_time_is_skipped() -> None:
         await asyncio.sleep(0)
         before = clock.now()
         clock.skip(300.5)
-        await asyncio.wait_for(short, 5)
+        await asyncio.wait_for(short, PATIENCE_S)
         assert clock.now() - before >= 300.5
         assert not long.done()
         long.cancel()

@@ -20,9 +20,9 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.testing.fake_calls import FakeCalls, FakePeer
 from kubelet_sim.testing.stores import MemoryCheckpointStore
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
-PATIENCE_S = 10.0
 RESOURCE = "example.com/dev"
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.node.bench import PATIENCE_S, Bench, RunOnBench, bench
+from tests.patience import PATIENCE_S
+from tests.unit.node.bench import Bench, RunOnBench, bench
 
 
 @pytest.fixture

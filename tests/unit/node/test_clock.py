@@ -10,6 +10,7 @@ import pytest
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.clock import ManualClock, RealClock, with_timeout
 from kubelet_sim.node.ports import Clock
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -18,7 +19,7 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run to the end within 20 s of real time, and find no task left over."""
 
     async def watched() -> T:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             result = await coroutine
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return result

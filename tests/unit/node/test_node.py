@@ -22,6 +22,7 @@ from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import RecordLevel
+from tests.patience import PATIENCE_S
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, bench, device, pod, registration, soon
 
 
@@ -416,7 +417,7 @@ def test_a_hung_allocate_does_not_keep_the_node_from_stopping(short_root: Path) 
     async def within_time() -> None:
         nonlocal waiting
         waiting = asyncio.current_task()
-        await asyncio.wait_for(whole(), 20)
+        await asyncio.wait_for(whole(), PATIENCE_S)
 
     asyncio.run(within_time())
 
@@ -464,7 +465,7 @@ def test_a_start_that_fails_leaves_nothing_behind(short_root: Path) -> None:
         async with bench(short_root) as it:
             assert it.node.status().incarnation == 1
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_a_stopped_node_leaves_no_socket(short_root: Path) -> None:
@@ -475,7 +476,7 @@ def test_a_stopped_node_leaves_no_socket(short_root: Path) -> None:
             assert it.node.root.layout.registration_socket.is_socket()
         return it.node
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
     assert [path for path in short_root.rglob("*") if path.is_socket()] == []
 
 
@@ -602,7 +603,7 @@ def test_settings_that_a_kubelet_refuses_end_the_start(short_root: Path) -> None
         async with bench(short_root) as it:
             assert it.node.status().sources_ready
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_pre_start_has_a_deadline_of_the_clock(on_bench: RunOnBench) -> None:
@@ -709,7 +710,7 @@ def test_a_deep_folder_for_temporary_files_does_no_harm(short_root: Path, monkey
             assert it.node.root.layout.registration_socket.is_socket()
             assert it.node.root.layout.control_socket.is_socket()
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_an_orphan_does_not_take_its_successors_sockets_along(short_root: Path) -> None:
@@ -726,7 +727,7 @@ def test_an_orphan_does_not_take_its_successors_sockets_along(short_root: Path) 
             await orphan.__aexit__(None, None, None)
             assert {path for path in root.rglob("*") if path.is_socket()} == sockets
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_a_pod_that_runs_without_a_device_says_so(on_bench: RunOnBench) -> None:

@@ -22,7 +22,8 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.root_directory.checkpoint_store import write_file
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.testing.fake_calls import FakeCalls, FakeStream
-from tests.unit.node.bench import PATIENCE_S, RESOURCE, Bench, RunOnBench, device, pod, registration, soon
+from tests.patience import PATIENCE_S
+from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, registration, soon
 from tests.unit.node.example_pods import manifest_pod
 from tests.unit.node.pods.test_pod_worker import DEVICE, ends, is_in, main, running, view
 

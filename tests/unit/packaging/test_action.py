@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[3]
 ACTION: Any = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = {each["name"]: each for each in ACTION["runs"]["steps"] if "run" in each}
@@ -53,7 +55,7 @@ class Runner:
         }
         environ = {**os.environ, **{key: str(value) for key, value in known.items()}, **env}
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
-        return subprocess.run(command, cwd=self.workspace, env=environ, check=False, timeout=30).returncode
+        return subprocess.run(command, cwd=self.workspace, env=environ, check=False, timeout=PATIENCE_S).returncode
 
     def calls(self) -> list[list[str]]:
         """What the stubs were called with: working directory, program, arguments."""
@@ -91,7 +93,7 @@ def test_every_input_is_used_and_described() -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_bash_reads_it(name: str) -> None:
     """Every script is one to bash."""
-    subprocess.run(["bash", "-n"], input=STEPS[name]["run"], text=True, check=True, timeout=10)
+    subprocess.run(["bash", "-n"], input=STEPS[name]["run"], text=True, check=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("version, what", [("", "/the action"), ("1.2.3", "kubelet-sim==1.2.3")])

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "conformance-in-ci.md").read_text(encoding="utf-8")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -53,7 +55,9 @@ def test_make_makes_a_command_of_it(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "my-plugin").touch()
     try:
-        done = subprocess.run(["make", "-n"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(
+            ["make", "-n"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        )
     except FileNotFoundError:
         pytest.skip("no make on PATH")
     assert (

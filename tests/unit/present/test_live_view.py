@@ -11,9 +11,9 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.node.node import Node
 from kubelet_sim.present.live_view import LiveView
+from tests.patience import PATIENCE_S
 from tests.unit.present.snapshots import SNAPSHOT
 
-PATIENCE_S = 10.0
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 

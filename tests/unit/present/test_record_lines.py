@@ -4,8 +4,7 @@ import threading
 
 from kubelet_sim.present.record_lines import LineWriter, record_line
 from kubelet_sim.transcript import Record, RecordLevel
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 
 def test_a_record_on_one_line() -> None:

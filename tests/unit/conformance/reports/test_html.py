@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.conformance.reports.html import render
+from tests.patience import PATIENCE_S
 from tests.unit.conformance.reports.samples import ALL, EVERYTHING, GOOD, report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -94,7 +95,7 @@ def test_a_browser_filters(page_dir: Path, address: str, count: int, some: str |
         [*command, "--virtual-time-budget=2000", "--dump-dom", f"file://{page_dir}/report.html{address}"],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE_S,
         check=True,
     )
     dom = done.stdout

@@ -23,6 +23,7 @@ from kubelet_sim.node.api_objects.api_server import (
 )
 from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
 from kubelet_sim.node.api_objects.objects_in_memory import KEPT_CHANGES, ObjectsInMemory, merged
+from tests.patience import PATIENCE_S
 
 
 def made(passed_s: float = 0.0) -> ObjectsInMemory:
@@ -38,7 +39,7 @@ def pod(name: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
 
 async def told(watch: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[str, str]]:
     """Type and name of so many events."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         events = [await anext(watch) for _ in range(count)]
     return [(event.type.value, event.object["metadata"]["name"]) for event in events]
 
@@ -170,7 +171,7 @@ def test_lists_and_watches_have_selectors() -> None:
         later = asyncio.ensure_future(anext(watch))
         await asyncio.sleep(0)
         await server.patch(PODS, "t", "default", {"spec": {"x": 1}})
-        assert (await asyncio.wait_for(later, 10)).type is Change.MODIFIED
+        assert (await asyncio.wait_for(later, PATIENCE_S)).type is Change.MODIFIED
         await watch.aclose()
 
     asyncio.run(body())

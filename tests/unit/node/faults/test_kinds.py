@@ -13,6 +13,7 @@ from kubelet_sim.node.faults import FAMILIES, KINDS, ActiveFault, FaultKind, fin
 from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO, enter
 from kubelet_sim.scenario.story.story import Story
 from kubelet_sim.scenario.story.story_reader import read_stories
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
 STORIES = ROOT / "tests" / "scenarios" / "faults"
@@ -77,6 +78,6 @@ def test_the_reference_page_is_fresh() -> None:
     """`docs/reference/faults.md` is made from the list."""
     script = ROOT / "tools" / "generate_faults_page.py"
     done = subprocess.run(
-        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")

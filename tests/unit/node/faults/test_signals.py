@@ -13,6 +13,7 @@ import pytest
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.faults.signals import Listener, listener
+from tests.patience import PATIENCE_S
 
 LISTENS = """
 import socket, sys
@@ -35,7 +36,7 @@ def test_the_process_behind_a_socket_gets_the_signal(short_root: Path) -> None:
         found = listener(path)
         assert found == Listener(process.pid, os.geteuid())
         found.send(signal.SIGKILL)
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
     with pytest.raises(UsageError, match=r"nobody listens on p\.sock"):
         listener(path)
 

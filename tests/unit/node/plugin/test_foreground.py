@@ -15,9 +15,9 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.node.plugin.foreground import run_plugin
 from kubelet_sim.node.plugin.isolation import isolated_command, supervised_command
 from kubelet_sim.node.plugin.plugin_output import LONGEST_LINE, LineSplitter
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
-LIMIT_S = 20.0
 
 
 def sh(script: str) -> list[str]:
@@ -27,7 +27,7 @@ def sh(script: str) -> list[str]:
 
 def wait_until(holds: Callable[[], bool]) -> None:
     """Look until it holds; fail when that takes too long."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -209,7 +209,7 @@ def test_a_consumer_that_fails() -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        run_plugin(sh("echo $$; while :; do echo 1; done"), out=out, stop_s=LIMIT_S)
+        run_plugin(sh("echo $$; while :; do echo 1; done"), out=out, stop_s=PATIENCE_S)
     assert not Path(f"/proc/{pids[0]}").exists()
 
 
@@ -229,7 +229,7 @@ def test_a_killed_runner_takes_the_plugin_along() -> None:
     with contextlib.closing(runner.stdout):
         pid = int(runner.stdout.readline())
         runner.kill()
-        runner.wait(LIMIT_S)
+        runner.wait(PATIENCE_S)
         wait_until(lambda: not is_alive(pid))
 
 
@@ -251,6 +251,6 @@ def test_a_second_interrupt_kills_at_once() -> None:
 
     script = "trap 'echo again' INT; echo ready; while :; do sleep 0.01; done"
     began = time.monotonic()
-    code = run_plugin(sh(script), out=out, interrupted=lambda: told.append("told"), stop_s=10 * LIMIT_S)
+    code = run_plugin(sh(script), out=out, interrupted=lambda: told.append("told"), stop_s=10 * PATIENCE_S)
     assert (code, told) == (128 + signal.SIGKILL, ["told"])
-    assert time.monotonic() - began < LIMIT_S
+    assert time.monotonic() - began < PATIENCE_S

@@ -12,8 +12,8 @@ import pytest
 
 from kubelet_sim.node.plugin import isolation
 from kubelet_sim.node.plugin.isolation import DEVICE_PLUGIN_DIR, LAUNCHER, isolated_command, namespaces_available
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 20.0
 NOBODY = 65534
 
 reason = namespaces_available()
@@ -33,7 +33,7 @@ def run(command: Sequence[str], *, nobody: bool = False) -> subprocess.Completed
     """The ended process, run as ourselves or as nobody."""
     user: dict[str, object] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if nobody else {}
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd="/", **user
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd="/", **user
     )
 
 
@@ -238,7 +238,7 @@ def test_the_environment_passes_through() -> None:
         env={**os.environ, "PYTHONPATH": "/no/where", "PYTHONHOME": "/no/home"},
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("/no/where /no/home\n", "")

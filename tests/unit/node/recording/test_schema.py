@@ -25,6 +25,7 @@ from kubelet_sim.scenario.play.player import play
 from kubelet_sim.scenario.story.story import Story
 from kubelet_sim.scenario.story.story_reader import read_stories
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
 VALIDATOR = jsonschema.Draft202012Validator(schema())
@@ -153,6 +154,8 @@ def test_the_schema_is_valid_and_both_copies_are_fresh() -> None:
     """Package and documentation hold what the types say now."""
     jsonschema.Draft202012Validator.check_schema(schema())
     script = ROOT / "tools" / "generate_transcript_schema.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert (ROOT / "docs" / "reference" / FILE_NAME).exists()

@@ -24,6 +24,7 @@ from kubelet_sim.node.ports import CheckpointStore
 from kubelet_sim.node.root_directory import checkpoint_store as store_module
 from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.node.root_directory.checkpoint_store import FileCheckpointStore, write_file
+from tests.patience import PATIENCE_S
 
 NAME = "kubelet_internal_checkpoint"
 SLOW, QUICK = 0.0, 60.0
@@ -42,7 +43,7 @@ def directory() -> Iterator[Path]:
 async def _store(directory: Path) -> AsyncIterator[FileCheckpointStore]:
     store = FileCheckpointStore(directory)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             yield store
     finally:
         store.close()
@@ -96,7 +97,7 @@ def test_the_loop_is_free_during_a_write(directory: Path, monkeypatch: pytest.Mo
     fsync = os.fsync
 
     def slow(descriptor: int) -> None:
-        assert going_on.wait(10)
+        assert going_on.wait(PATIENCE_S)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", slow)
@@ -138,7 +139,7 @@ def test_a_cancelled_write_is_stored_all_the_same(directory: Path, monkeypatch: 
     fsync = os.fsync
 
     def slow(descriptor: int) -> None:
-        assert going_on.wait(10)
+        assert going_on.wait(PATIENCE_S)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", slow)
@@ -237,7 +238,7 @@ def test_killed_before_the_rename(directory: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", program, str(directory / NAME)],
         check=False,
-        timeout=30,
+        timeout=PATIENCE_S,
         env={**os.environ, "PYTHONPATH": root},
     )
 

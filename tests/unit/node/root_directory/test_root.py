@@ -18,6 +18,7 @@ from kubelet_sim.node.root_directory import root as root_module
 from kubelet_sim.node.root_directory.layout import RootLayout
 from kubelet_sim.node.root_directory.root import Root, default_root
 from kubelet_sim.node.root_directory.root_checks import check_no_real_node
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -141,7 +142,9 @@ def test_a_node_that_was_killed(folder: Path) -> None:
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(root_module.__file__).parents[3])}
-    ended = subprocess.run([sys.executable, "-c", program, str(folder)], check=False, timeout=30, env=environment)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], check=False, timeout=PATIENCE_S, env=environment
+    )
     assert ended.returncode == -signal.SIGKILL
     assert (folder / "kubelet-sim" / "lock").is_file()
 

@@ -12,8 +12,8 @@ from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.node.services import http_endpoint
 from kubelet_sim.node.services.http_address import HttpAddress
 from kubelet_sim.node.services.http_endpoint import LONGEST_REQUEST, HttpEndpoint, Request, Response
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 10.0
 Body = Callable[[HttpEndpoint, list[Request]], Awaitable[None]]
 
 

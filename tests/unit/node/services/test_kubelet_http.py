@@ -26,6 +26,7 @@ from kubelet_sim.node.clock import settle
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
 from kubelet_sim.profiles import V1_36
+from tests.patience import PATIENCE_S
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod, soon
 
 HTTP = {"http_address": "127.0.0.1:0"}
@@ -37,7 +38,7 @@ async def _get(node: Node, path: str, accept: str = "") -> tuple[int, str, str]:
 
     def look() -> tuple[int, str, str]:
         try:
-            with urlopen(Request(f"{node.http_url}{path}", headers={"Accept": accept}), timeout=10) as answer:  # noqa: S310
+            with urlopen(Request(f"{node.http_url}{path}", headers={"Accept": accept}), timeout=PATIENCE_S) as answer:  # noqa: S310
                 return answer.status, answer.headers["Content-Type"], answer.read().decode()
         except HTTPError as error:
             with error:
@@ -314,5 +315,5 @@ def test_an_address_that_cannot_be(on_bench: RunOnBench) -> None:
 def test_a_node_without_an_http_address_needs_no_aiohttp() -> None:
     """It takes a moment to be imported, which every start of a node would pay."""
     code = "import sys, kubelet_sim.node.sync; print(sorted({'aiohttp', 'prometheus_client', 'psutil'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert done.stdout == "[]\n"

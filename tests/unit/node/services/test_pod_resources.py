@@ -26,6 +26,7 @@ from kubelet_sim.node.pods.static_pods import StaticPods
 from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
+from tests.patience import PATIENCE_S
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, bench, device, pod, soon
 
 V1ALPHA1 = ApiVersion.V1ALPHA1
@@ -362,7 +363,7 @@ def test_a_socket_that_cannot_be_made_ends_the_start(short_root: Path) -> None:
         await node.stop()
         assert not any(path.is_socket() for path in short_root.rglob("*"))
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_a_directory_that_leads_elsewhere_is_refused(short_root: Path) -> None:
@@ -380,7 +381,7 @@ def test_a_node_without_the_api_has_no_directory_for_it(short_root: Path) -> Non
         async with bench(short_root, has_pod_resources=False):
             assert not (short_root / "pod-resources").exists()
 
-    asyncio.run(asyncio.wait_for(whole(), 20))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
 
 
 def test_a_node_in_another_thread_answers(short_root: Path) -> None:
@@ -392,7 +393,7 @@ def test_a_node_in_another_thread_answers(short_root: Path) -> None:
             async with PodResourcesClient(node.pod_resources_socket) as client:
                 return await client.list()
 
-        assert asyncio.run(asyncio.wait_for(ask(), 20)) == (shown("idle"),)
+        assert asyncio.run(asyncio.wait_for(ask(), PATIENCE_S)) == (shown("idle"),)
 
 
 def test_a_pod_that_has_ended_leaves_its_devices_to_the_next_list(on_bench: RunOnBench) -> None:

@@ -17,6 +17,7 @@ from attrs import define, field
 from kubelet_sim.errors import TransportError
 from kubelet_sim.node.clock import settle
 from kubelet_sim.node.services.registry_files import RegistryFiles, Sightings, leave_no_registry, make_registry
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 
@@ -67,7 +68,7 @@ def watching(root: Path, body: Callable[[Seen], Awaitable[None]]) -> Seen:
             files.close()
             files.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 10))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
     return seen
 
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from kubelet_sim.cli.main import cli
 from kubelet_sim.present.trace.diagram import escape_mermaid
 from kubelet_sim.present.trace.moves import PLUGIN, Lane
+from tests.patience import PATIENCE_S
 from tests.unit.present.trace.transcripts import DEVICE, EVIL, many, recorded_story
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -197,7 +198,7 @@ def browser(page: Path, fragment: str, *options: str) -> str:
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", with_profile, *options, f"file://{page}{fragment}"],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE_S,
         check=True,
     )
     return done.stdout

@@ -17,6 +17,7 @@ from kubelet_sim.scenario.play.player import play
 from kubelet_sim.scenario.plugins.recorded_plugin import RecordedPlugin, recordings
 from kubelet_sim.scenario.plugins.standin import StandIn
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
+from tests.patience import PATIENCE_S
 
 DEVICE = ResourceName("example.com/dev")
 
@@ -100,7 +101,7 @@ def test_a_node_gets_the_devices(transcript: Path, short_root: Path) -> None:
             plugin = RecordedPlugin(recording, directory, lambda _: None, lambda _: None, at_once=True)
             serving = asyncio.create_task(StandIn(plugin.script, directory, lambda _: None, plugin=plugin).run())
             try:
-                await node.wait_for(lambda now: any(each.healthy == 2 for each in now.resources), 20)
+                await node.wait_for(lambda now: any(each.healthy == 2 for each in now.resources), PATIENCE_S)
             finally:
                 serving.cancel()
                 await asyncio.wait([serving])
