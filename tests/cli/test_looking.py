@@ -148,7 +148,7 @@ class Terminal:
             self.read()
         while self.read() and time.monotonic() < deadline:
             pass
-        return self.process.wait(1)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextlib.contextmanager

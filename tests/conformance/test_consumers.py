@@ -10,7 +10,6 @@ from kubelet_sim.conformance import Isolation, Level, Report, Status, SuiteConfi
 from tests.conformance.trial import ROOT, only, told
 
 READS = f"{sys.executable} -m kubelet_sim podresources list --socket {{pod-resources}} -o wide"
-pytestmark = pytest.mark.timeout(300)
 
 
 def shell(text: str, *select: str) -> Report:

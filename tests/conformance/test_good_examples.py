@@ -16,7 +16,6 @@ from kubelet_sim.conformance import Group, Report, Status, SuiteConfig
 from tests.conformance.trial import example, only, told
 
 GROUPS = (Group.PREFERRED, Group.ALLOCATE, Group.SPEC, Group.PRE_START)
-pytestmark = pytest.mark.timeout(300)
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from tests.conformance.trial import example, told
 from tests.patience import PATIENCE_S
 
 GOOD = example("env_gpu", "--gpus", "2")
-pytestmark = pytest.mark.timeout(120)
 
 
 @define

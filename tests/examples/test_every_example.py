@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -137,11 +138,9 @@ def test_does_what_its_options_say(fleet: Fleet, example: Example) -> None:
                 request = api_pb2.PreferredAllocationRequest(
                     container_requests=[api_pb2.ContainerPreferredAllocationRequest()]
                 )
-                calls.append(lambda plugin=plugin, request=request: plugin.GetPreferredAllocation(request, timeout=9))  # type: ignore[misc]
+                calls.append(partial(plugin.GetPreferredAllocation, request, timeout=PATIENCE_S))
             if not view.pre_start_required:
-                calls.append(
-                    lambda plugin=plugin: plugin.PreStartContainer(api_pb2.PreStartContainerRequest(), timeout=9)  # type: ignore[misc]
-                )
+                calls.append(partial(plugin.PreStartContainer, api_pb2.PreStartContainerRequest(), timeout=PATIENCE_S))
             for call in calls:
                 with pytest.raises(grpc.RpcError) as caught:
                     call()

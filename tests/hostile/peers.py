@@ -168,7 +168,7 @@ class Ground:
     node: Node
     directory: Path
     """Where plugins' sockets lie."""
-    patience_s: float = 10.0
+    patience_s: float = PATIENCE_S / 2
     """How long to wait for what has to happen."""
     _looked_at: int = field(default=0)
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.patience import PATIENCE_S
 
 SCALE = Path(__file__).resolve().parents[2] / "benchmarks" / "scale.py"
@@ -26,7 +24,6 @@ def median(samples: list[Sample], of: Callable[[Sample], float]) -> float:
     return statistics.median(map(of, samples))
 
 
-@pytest.mark.timeout(180)
 def test_half_an_hour_leaves_nothing_behind() -> None:
     """Pods, lists and plugins come and go for half an hour: descriptors, threads and tasks stay, objects nearly do."""
     sizes = ["--plugins", "4", "--devices", "100", "--pods", "30", "--minutes", str(MINUTES)]

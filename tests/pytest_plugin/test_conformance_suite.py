@@ -142,7 +142,7 @@ def my_plugin(directory):
     server.start()
     with grpc.insecure_channel(f"unix://{directory}/kubelet.sock") as channel:
         request = api_pb2.RegisterRequest(version="v1beta1", endpoint="mine.sock", resource_name="example.com/mine")
-        api_pb2_grpc.RegistrationStub(channel).Register(request, wait_for_ready=True, timeout=10)
+        api_pb2_grpc.RegistrationStub(channel).Register(request, wait_for_ready=True, timeout=100)
     yield
     plugin.stopping.set()
     server.stop(1).wait()

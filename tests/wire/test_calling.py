@@ -133,7 +133,7 @@ def test_each_method_has_a_time_that_fits(
             given.append(timeout_s)
             super().__init__(socket_path, timeout_s)
 
-    monkeypatch.setattr(calling, "Calls", Noted)
+    monkeypatch.setattr(calling, "HandCalls", Noted)
     assert call("/nowhere.sock", *method.split(), *options).exit_code == 3
     assert given == [seconds]
 

