@@ -17,11 +17,7 @@ from kubelet_sim.scenario.story.step_kind import Backstage, step
 from kubelet_sim.wire.messages import decode_container_response
 
 
-@step(
-    "What the checkpoint file says",
-    comes="`entries`, `registered`, `checksum`; or `file`",
-    is_look=True,
-)
+@step("What the checkpoint file says", comes="`entries`, `registered`, `checksum`; or `file`", is_look=True)
 async def checkpoint(stage: Backstage) -> Any:
     """What the checkpoint file says."""
     try:

@@ -204,10 +204,7 @@ async def advance(stage: StoryStage, seconds: float) -> None:
     await stage.plugins.caught_up()
 
 
-@step(
-    "The node status is computed",
-    comes="`capacity`, `allocatable`, `deleted`; `node`: the node object after it",
-)
+@step("The node status is computed", comes="`capacity`, `allocatable`, `deleted`; `node`: the node object after it")
 async def capacity(stage: StoryStage) -> Any:
     """The node status is computed."""
     done = await stage.node.status_round()

@@ -69,8 +69,7 @@ async def update_many(stage: Backstage, plugin: ScriptedPlugin, count: int, leng
 
 
 @step(
-    lambda given: f"Plugin {given['plugin']} changes: {short(dict(given['spec']))}",
-    PLUGIN | {"spec": values.mapping},
+    lambda given: f"Plugin {given['plugin']} changes: {short(dict(given['spec']))}", PLUGIN | {"spec": values.mapping}
 )
 async def set_(stage: Backstage, plugin: ScriptedPlugin, spec: Mapping[str, Any]) -> None:
     """Keys of a plugin's script are replaced."""

@@ -280,9 +280,7 @@ _MATCHERS: Mapping[str, Matcher] = MappingProxyType(
             _check_contains,
         ),
         "unordered": Matcher(
-            "These items, in any order.",
-            lambda expected, came, _: _fits(expected, came, ""),
-            _check_list,
+            "These items, in any order.", lambda expected, came, _: _fits(expected, came, ""), _check_list
         ),
         "ordered": Matcher("These items, in this order.", _in_order, _check_list),
         "one-of": Matcher("One of these.", _one_of, _check_list),

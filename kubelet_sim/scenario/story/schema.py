@@ -33,10 +33,7 @@ def schema() -> Schema:
             "script": read_script.schema,
             "devices": DEVICES_SCHEMA,
             "step": {
-                "anyOf": [
-                    *(kind.schema() for kind in STEPS.values()),
-                    closed({"include": _ONE_OR_MORE}, ("include",)),
-                ]
+                "anyOf": [*(kind.schema() for kind in STEPS.values()), closed({"include": _ONE_OR_MORE}, ("include",))]
             },
             "expect": _expect(),
             "matcher": _matcher(),
@@ -54,7 +51,7 @@ def _story() -> Schema:
             "node": {"$ref": "#/$defs/node"},
             "plugins": {"type": "object", "additionalProperties": {"$ref": "#/$defs/plugin"}},
             "steps": {"type": "array", "items": {"$ref": "#/$defs/step"}},
-        },
+        }
     )
 
 
