@@ -111,9 +111,9 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
             ctx.exit(exit_codes.INTERRUPTED)
         return
     from kubelet_sim.fuzz.story_file import story_text
-    from kubelet_sim.scenario.record.recorder import write_atomically
+    from kubelet_sim.text_files import write_text
 
-    write_atomically(path, story_text(searched))
+    write_text(path, story_text(searched))
     click.echo(
         escape_terminal(
             f"{path}: the story, {len(searched.found.steps)} steps; play it: kubelet-sim scenario check {path}"
@@ -125,7 +125,7 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
 def _check(path: Path, time_s: float) -> None:
     """Raises `UsageError` for what would make the search worth nothing."""
     from kubelet_sim.errors import UsageError
-    from kubelet_sim.scenario.record.recorder import check_writable
+    from kubelet_sim.text_files import check_writable
 
     if not time_s:
         raise UsageError("--time: expected more than 0: nothing would be looked at")

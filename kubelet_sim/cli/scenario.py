@@ -83,7 +83,7 @@ def check(  # noqa: PLR0913 - one for each option
     from kubelet_sim import exit_codes
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.play.parallel_play import check as play_all
-    from kubelet_sim.scenario.record.recorder import check_writable, write_atomically
+    from kubelet_sim.text_files import check_writable, write_text
 
     stories = _stories(files, allows_outside=allow_outside)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -104,7 +104,7 @@ def check(  # noqa: PLR0913 - one for each option
     if junit is not None:
         from kubelet_sim.scenario.play.junit import junit_text
 
-        write_atomically(junit, junit_text(outcomes))
+        write_text(junit, junit_text(outcomes))
     if counts["skipped"]:
         click.echo(f"{counts['skipped']} skipped: not playable")
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
@@ -179,11 +179,12 @@ def record(
     from kubelet_sim.cli.helpers.given_files import read_given
     from kubelet_sim.node.interruptible import run_interruptible
     from kubelet_sim.scenario.record import recorder
+    from kubelet_sim.text_files import check_writable, write_text
 
     before = read_given(file)
     target = output or Path(file)
     if not only_diff and str(target) != "-":
-        recorder.check_writable(target)
+        check_writable(target)
     text, stories = run_interruptible(recorder.record(before, file, at_once=jobs, allows_outside=allow_outside))
     if only_diff:
         for line in recorder.difference(before, text, file):
@@ -196,7 +197,7 @@ def record(
     if str(target) == "-":
         click.echo(text, nl=False)
         return
-    recorder.write_atomically(target, text)
+    write_text(target, text)
     steps = sum(len(story.steps) for story in stories)
     click.echo(escape_terminal(f"{target}: recorded, stories: {len(stories)}, steps: {steps}"))
 

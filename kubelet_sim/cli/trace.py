@@ -181,7 +181,7 @@ def _write_page(target: Path, file: Path | None, root: Path | None, picker: Pick
     """A file of its own, written as a whole or not at all."""
     from kubelet_sim.cli.helpers.transcript_files import opened_transcript
     from kubelet_sim.present.trace.page import page_of_node, page_of_transcript
-    from kubelet_sim.scenario.record.recorder import write_atomically
+    from kubelet_sim.text_files import write_text
 
     if file is not None:
         with opened_transcript(file) as lines:
@@ -189,5 +189,5 @@ def _write_page(target: Path, file: Path | None, root: Path | None, picker: Pick
     else:
         with connected(root) as node:
             text = page_of_node(node.trace(follow=False), picker)
-    write_atomically(target, text)
+    write_text(target, text)
     click.echo(f"{escape_terminal(str(target))}: written, for a browser")

@@ -128,7 +128,7 @@ class PytestSuite:
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not file.exists():
-                from kubelet_sim.conformance.reports.report_files import replace
+                from kubelet_sim.text_files import replace
 
                 replace(file, json.dumps(self._play(self._collected(request))).encode())
         found = json.loads(file.read_text(encoding="utf-8"))

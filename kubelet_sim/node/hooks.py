@@ -159,6 +159,43 @@ class Hooks:
 
 
 @define(eq=False)
+class PassingConnection:
+    """A `PluginConnection` around another, to which it passes all calls on; who watches or bends one overrides that."""
+
+    inner: PluginConnection
+
+    async def ready(self) -> None:
+        """See `PluginConnection`."""
+        await self.inner.ready()
+
+    async def get_device_plugin_options(self) -> PluginOptions:
+        """See `PluginConnection`."""
+        return await self.inner.get_device_plugin_options()
+
+    def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
+        """See `PluginConnection`."""
+        return self.inner.list_and_watch()
+
+    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
+        """See `PluginConnection`."""
+        return await self.inner.allocate(device_ids)
+
+    async def get_preferred_allocation(
+        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+    ) -> tuple[DeviceID, ...]:
+        """See `PluginConnection`."""
+        return await self.inner.get_preferred_allocation(available, must_include, size)
+
+    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
+        """See `PluginConnection`."""
+        await self.inner.pre_start_container(device_ids, timeout_s)
+
+    async def close(self) -> None:
+        """See `PluginConnection`."""
+        await self.inner.close()
+
+
+@define(eq=False)
 class HookedConnection:
     """A `PluginConnection` whose calls pass the hooks."""
 

@@ -16,6 +16,7 @@ from attrs import frozen
 
 from kubelet_sim.conformance.verdict import Report
 from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.text_files import replace
 
 STDOUT = "-"
 
@@ -134,32 +135,6 @@ def _put(path: str, data: bytes) -> None:
             file.write(data)
     else:
         replace(Path(path), data)
-
-
-def replace(path: Path, data: bytes) -> None:
-    """Have the file hold that, with the permissions a new file gets; until it is whole, the old one stays.
-
-    A link is followed: what it points at is replaced. Raises `OSError`.
-    """
-    path = path.resolve()
-    descriptor, name = tempfile.mkstemp(prefix=".kubelet-sim-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """What the process takes from new files; there is no way to ask but to set it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def append_summary(environ: Mapping[str, str], reports: Sequence[Report]) -> None:

@@ -22,7 +22,7 @@ _PERMISSIONS = re.compile(r"(?!.*(.).*\1)[rwm]+", re.ASCII)
 
 
 @frozen
-class _Seen:
+class _ObservedCall:
     """One thing that came from a socket."""
 
     socket: str
@@ -34,10 +34,10 @@ class _Seen:
 
 
 @define
-class Observed:
+class ObservedCalls:
     """What came over all connections, in order."""
 
-    _seen: dict[_Seen, None] = field(factory=dict)
+    _seen: dict[_ObservedCall, None] = field(factory=dict)
     _connections: Counter[tuple[str, int]] = field(factory=Counter)
     incarnation: int = 1
     """Which kubelet process it is now."""
@@ -56,14 +56,14 @@ class Observed:
             if device.health not in HEALTHS
         ]
         problems += ["an id is empty"] if "" in counts else []
-        self._note(_Seen(socket, self.incarnation, frozenset(counts), tuple(problems)))
+        self._note(_ObservedCall(socket, self.incarnation, frozenset(counts), tuple(problems)))
 
     def answered(self, socket: str, ids: Iterable[DeviceID], answer: AllocateAnswer) -> None:
         """Allocate was answered. Rules: DM-99"""
         problems = [problem for response in answer.responses for problem in _wrong(response)]
         if not answer.responses:
             problems = [f"Allocate of {_ids(ids)} was answered without a response"]
-        self._note(_Seen(socket, self.incarnation, problems=tuple(problems)))
+        self._note(_ObservedCall(socket, self.incarnation, problems=tuple(problems)))
 
     def problems(self, sockets: Iterable[str], starts: int = 1) -> list[str]:
         """What was wrong with all that came over these sockets, in order, each once.
@@ -87,7 +87,7 @@ class Observed:
             found.append("it registers again and again")
         return list(dict.fromkeys(found))
 
-    def _note(self, seen: _Seen) -> None:
+    def _note(self, seen: _ObservedCall) -> None:
         self._seen[seen] = None
 
 

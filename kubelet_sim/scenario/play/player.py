@@ -23,7 +23,7 @@ from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile
-from kubelet_sim.scenario.play.observed_calls import Observed
+from kubelet_sim.scenario.play.observed_calls import ObservedCalls
 from kubelet_sim.scenario.play.settled_node import settle_before
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.play.watched_calls import WatchedCalls
@@ -183,7 +183,7 @@ async def stage_of(
         NotPlayable: the story's node does not start.
     """
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
-    clock, bell, order, observed = ManualClock(), Bell(), Following(), Observed()
+    clock, bell, order, observed = ManualClock(), Bell(), Following(), ObservedCalls()
     config = NodeConfig(
         root=root,
         numa=story.node.machine,

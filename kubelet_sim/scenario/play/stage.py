@@ -12,7 +12,7 @@ from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario.play.catch_up import CatchingUp
-from kubelet_sim.scenario.play.observed_calls import Observed
+from kubelet_sim.scenario.play.observed_calls import ObservedCalls
 from kubelet_sim.scenario.play.scripted_plugins import ScriptedPlugins
 from kubelet_sim.scenario.plugins.processes import PluginCommands
 from kubelet_sim.scenario.story.story import Step, Story
@@ -22,7 +22,7 @@ from kubelet_sim.transcript import Record
 class StoryStage:
     """One story being played, on a node that is started."""
 
-    def __init__(self, story: Story, node: Node, bell: Bell, observed: Observed) -> None:
+    def __init__(self, story: Story, node: Node, bell: Bell, observed: ObservedCalls) -> None:
         self.story = story
         self.node = node
         self.bell = bell

@@ -13,11 +13,8 @@ import contextlib
 import copy
 import difflib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -263,37 +260,6 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def check_writable(path: Path) -> None:
-    """Raises `UsageError` for a file that `write_atomically` could not write: ask before what takes long."""
-    folder = path.resolve().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write {path}: {folder} is no directory that you may write to")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file by the text, or make it: it is the old one or the new one at every moment.
-
-    A link stays, and what it leads to is replaced. Raises `UsageError`.
-    """
-    path = path.resolve()
-    try:
-        mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
-        descriptor, name = tempfile.mkstemp(prefix=".recording-", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(mode)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-
-
 def _record(story: dict[str, Any], outcome: Outcome, again: Outcome | None) -> None:
     """Put what came into the story; steps of fragments belong to other files, and have to be right already."""
     if outcome.played is None:
@@ -320,12 +286,6 @@ def _indent(text: str) -> int | None:
     """The indentation of JSON text, as far as it has one."""
     found = re.search(r"\n( *)\S", text)
     return max(1, len(found[1])) if found else None
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 class _Dumper(yaml.SafeDumper):

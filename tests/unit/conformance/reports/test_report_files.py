@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.conformance.reports import FORMATS, append_summary, targets, write
-from kubelet_sim.conformance.reports.report_files import replace
 from kubelet_sim.errors import TransportError, UsageError
+from kubelet_sim.text_files import replace
 from tests.unit.conformance.reports.samples import EVERYTHING, GOOD
 
 

@@ -10,8 +10,9 @@ import yaml
 from kubelet_sim.errors import UsageError
 from kubelet_sim.scenario.play.parallel_play import Outcome
 from kubelet_sim.scenario.play.player import Played, PlayedStep
-from kubelet_sim.scenario.record.recorder import NotRecorded, StoryFile, write_atomically
+from kubelet_sim.scenario.record.recorder import NotRecorded, StoryFile
 from kubelet_sim.scenario.story.story_reader import read_stories
+from kubelet_sim.text_files import write_text
 
 ODD = [
     "y",
@@ -102,7 +103,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     file.write_text("old", encoding="utf-8")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_atomically(link, "new")
+    write_text(link, "new")
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
     assert link.is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "l"]
@@ -111,7 +112,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     """Misuse, with the cause."""
     with pytest.raises(UsageError, match="No such file"):
-        write_atomically(tmp_path / "no" / "f", "x")
+        write_text(tmp_path / "no" / "f", "x")
 
 
 BY_ITSELF = {"name": "s", "node": {"runs_containers": True}}
