@@ -3,85 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kubelet_sim import exit_codes
-from kubelet_sim.cli.helpers.options import debug, to_seconds
+from kubelet_sim.cli.helpers.options import choice_option, debug, duration_option, env_option, file_option
 from kubelet_sim.foreign import escape_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from kubelet_sim.fuzz import FoundFailure, FuzzConfig, SearchResult
+    from kubelet_sim.fuzz import FoundFailure, SearchResult
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] CMD...")
-@click.option(
-    "--time", "time_s", default="2m", show_default=True, callback=to_seconds, metavar="DURATION", help="For how long."
-)
-@click.option(
+@duration_option("--time", "time_s", text="For how long.", default="2m")
+@duration_option(
     "--shrink-time",
+    "shrink_s",
+    text="For how long what was found is made short after that, at most; 0: not at all.",
     default="2m",
-    show_default=True,
-    callback=to_seconds,
-    metavar="DURATION",
-    help="For how long what was found is made short after that, at most; 0: not at all.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
 @click.option(
     "--steps",
+    "longest_plan",
     type=click.IntRange(1, 100),
     default=10,
     show_default=True,
     help="How many things happen in one run, at most.",
 )
-@click.option(
+@duration_option(
     "--patience",
+    "patience_s",
+    text="How long the plugin may take to be back after anything, and a pod to run, in real time.",
     default="20s",
-    show_default=True,
-    callback=to_seconds,
-    metavar="DURATION",
-    help="How long the plugin may take to be back after anything, and a pod to run, in real time.",
 )
 @click.option(
     "--resource", "resources", multiple=True, metavar="NAME", help="A resource that it registers; may be repeated."
 )
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
-@click.option(
+@env_option(text="A variable for the plugin.")
+@choice_option(
     "--isolate",
-    type=click.Choice(["auto", "namespace", "none"]),
+    of=("auto", "namespace", "none"),
     default="auto",
-    show_default=True,
-    help="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.",
+    text="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.",
 )
-@click.option(
+@file_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Where the story goes that reproduces what was found.  [default: fuzz-SEED.yaml]",
+    text="Where the story goes that reproduces what was found.  [default: fuzz-SEED.yaml]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="A line for each run.")
 @debug
 @click.pass_context
-def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
-    ctx: click.Context,
-    command: tuple[str, ...],
-    time_s: float,
-    shrink_time: float,
-    seed: int,
-    steps: int,
-    patience: float,
-    resources: tuple[str, ...],
-    env: tuple[str, ...],
-    isolate: str,
-    output: Path | None,
-    *,
-    verbose: bool,
-) -> None:
+def fuzz(ctx: click.Context, /, *, output: Path | None, verbose: bool, **choices: Any) -> None:
     """Look for what breaks a device plugin.
 
     Pods come and go, the kubelet restarts, connections are cut, the plugin is killed, time passes: first each thing alone,
@@ -100,10 +78,18 @@ def fuzz(  # noqa: PLR0913, PLR0917 - one for each option
     \b
     Example: kubelet-sim fuzz --time 5m -- ./my-plugin --socket-dir {dir}
     """  # noqa: D301
-    config, search = _prepared(command, time_s, shrink_time, seed, steps, patience, resources, env, isolate)
-    path = output or Path(f"fuzz-{seed}.yaml")
-    _check(path, time_s)
-    click.echo(f"seed {seed}; looking for {time_s:g} s", err=True)
+    try:
+        from kubelet_sim.fuzz import FuzzConfig, search
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        from kubelet_sim.errors import UsageError
+
+        raise UsageError("fuzzing needs Hypothesis: pip install 'kubelet-sim[fuzz]'") from error
+    config = FuzzConfig(**choices)
+    path = output or Path(f"fuzz-{config.seed}.yaml")
+    _check(path, config.time_s)
+    click.echo(f"seed {config.seed}; looking for {config.time_s:g} s", err=True)
     searched = search(config, _say if verbose else _say_nothing, _say)
     _tell(searched)
     if searched.found is None:
@@ -130,46 +116,6 @@ def _check(path: Path, time_s: float) -> None:
     if not time_s:
         raise UsageError("--time: expected more than 0: nothing would be looked at")
     check_writable(path)
-
-
-def _prepared(  # noqa: PLR0913, PLR0917 - the options
-    command: tuple[str, ...],
-    time_s: float,
-    shrink_s: float,
-    seed: int,
-    steps: int,
-    patience_s: float,
-    resources: tuple[str, ...],
-    env: tuple[str, ...],
-    isolate: str,
-) -> tuple[FuzzConfig, Callable[..., SearchResult]]:
-    """The configuration, and what searches. Raises `UsageError` without Hypothesis."""
-    from kubelet_sim.errors import UsageError
-
-    try:
-        from kubelet_sim.fuzz import FuzzConfig, search
-    except ModuleNotFoundError as error:
-        if error.name != "hypothesis":
-            raise
-        raise UsageError("fuzzing needs Hypothesis: pip install 'kubelet-sim[fuzz]'") from error
-    variables = {}
-    for pair in env:
-        name, equals, value = pair.partition("=")
-        if not (name and equals):
-            raise UsageError(f"--env: expected NAME=VALUE, not {pair!r}")
-        variables[name] = value
-    config = FuzzConfig(
-        command=command,
-        env=variables,
-        isolate=isolate,
-        resources=resources,
-        time_s=time_s,
-        shrink_s=shrink_s,
-        seed=seed,
-        longest_plan=steps,
-        patience_s=patience_s,
-    )
-    return config, search
 
 
 def _say(text: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
 
-from kubelet_sim.cli.helpers.options import common, root_path
+from kubelet_sim.cli.helpers.options import common, directory_option, env_option, file_option, root_path
 from kubelet_sim.foreign import escape_terminal
 
 _MOST_DEVICES = 100_000
@@ -30,31 +32,19 @@ _COUNTED = re.compile(r"\d{1,4}:\d{1,6}(?:,\d{1,4}:\d{1,6})*", re.ASCII)
     metavar="NODES",
     help="Where they are: 0,1 deals them out to these NUMA nodes in turn, 0:2,1:2 says how many are on each.",
 )
-@click.option(
-    "--env",
+@env_option(
     "envs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A variable for containers; {ids} in it becomes their devices. Else one named after the resource.",
+    text="A variable for containers; {ids} in it becomes their devices. Else one named after the resource.",
 )
-@click.option(
+@file_option(
     "--script",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="What it does, in YAML or JSON, with the keys that plugins have in stories. Options above go before it.",
+    text="What it does, in YAML or JSON, with the keys that plugins have in stories. Options above go before it.",
 )
 @click.option("--socket", metavar="NAME", help="The name of its socket. Else one made from the resource.")
-@click.option(
-    "--socket-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="The device-plugin directory of any kubelet, instead of the node's.",
-)
-@click.option(
+@directory_option("--socket-dir", text="The device-plugin directory of any kubelet, instead of the node's.")
+@file_option(
     "--unhealthy-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Device ids in this file, parted by spaces or lines, are unhealthy as long as they stand there.",
+    text="Device ids in this file, parted by spaces or lines, are unhealthy as long as they stand there.",
 )
 @click.option("--force", is_flag=True, help="Register even a name that no device plugin may have, to see it refused.")
 @common
@@ -63,7 +53,7 @@ def plugin(  # noqa: PLR0913 - options
     resource: str | None,
     count: int | None,
     numa: str | None,
-    envs: tuple[str, ...],
+    envs: dict[str, str],
     script: Path | None,
     socket: str | None,
     socket_dir: Path | None,
@@ -103,20 +93,12 @@ def plugin(  # noqa: PLR0913 - options
 
     import asyncio
 
-    from kubelet_sim.cli.helpers.serving_node import stop_signals
+    from kubelet_sim.cli.helpers.serving_node import run_until_stopped
     from kubelet_sim.scenario.plugins.standin import StandIn
 
     async def serve(line: Any) -> None:
-        stopping = stop_signals()
         stand_in = StandIn(read, directory, lambda text: line(escape_terminal(text)), unhealthy_file=unhealthy_file)
-        running = asyncio.create_task(stand_in.run())
-        stop = asyncio.create_task(stopping.wait())
-        await asyncio.wait((running, stop), return_when=asyncio.FIRST_COMPLETED)
-        for task in (running, stop):
-            task.cancel()
-        await asyncio.wait((running, stop))
-        if not running.cancelled():
-            running.result()
+        await run_until_stopped(stand_in.run())
 
     with LineWriter(standard_output()) as lines:
         asyncio.run(serve(lines.line))
@@ -128,7 +110,7 @@ def with_options(
     resource: str | None = None,
     count: int | None = None,
     numa: str | None = None,
-    envs: tuple[str, ...] = (),
+    envs: Mapping[str, str] = MappingProxyType({}),
     socket: str | None = None,
 ) -> dict[str, Any]:
     """The script with what the options say, and what it needs besides. Raises `UsageError`."""
@@ -147,7 +129,7 @@ def with_options(
         script["devices"] = devices(count, numa)
     if envs:
         allocate = dict(script.get("allocate") or {})
-        allocate["envs"] = {**(allocate.get("envs") or {}), **dict(map(_pair, envs))}
+        allocate["envs"] = {**(allocate.get("envs") or {}), **envs}
         script["allocate"] = allocate
     script.setdefault("allocate", {"envs": {re.sub(r"[^A-Z0-9]+", "_", name.upper()): "{ids}"}})
     return script
@@ -206,12 +188,3 @@ def socket_name(resource: str) -> str:
     """A file name that says whose socket it is, whatever the resource's name holds."""
     word = re.sub(r"[^A-Za-z0-9.-]+", "-", resource).strip("-.")[:40]
     return f"{word or 'plugin'}.sock"
-
-
-def _pair(text: str) -> tuple[str, str]:
-    from kubelet_sim.errors import UsageError
-
-    name, is_pair, value = text.partition("=")
-    if not is_pair or not name:
-        raise UsageError(f"--env {text!r}: expected NAME=VALUE")
-    return name, value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -16,9 +16,14 @@ from kubelet_sim.cli.helpers.options import ROOT_VARIABLE, root_path
 from kubelet_sim.model.ids import split_pod_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click.shell_completion import CompletionItem
 
     from kubelet_sim.model.views import NodeSnapshot
+    from kubelet_sim.wire.control_client import ControlClient
+
+T = TypeVar("T")
 
 _PATIENCE_S = 0.5
 _HARMLESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
@@ -81,17 +86,8 @@ def fault_names(_ctx: click.Context, _parameter: click.Parameter | None, incompl
 
 def fault_ids(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Ids of active faults."""
-    try:
-        root = ctx.params.get("root") or os.environ.get(ROOT_VARIABLE)
-        path = root_path(Path(root) if root else None)
-
-        from kubelet_sim.node.root_directory.layout import RootLayout
-        from kubelet_sim.wire.control_client import ControlClient
-
-        with ControlClient(RootLayout(path).control_socket, path, connect_s=_PATIENCE_S) as node:
-            return _fitting([str(view.id) for view in node.faults(_PATIENCE_S)], incomplete)
-    except Exception:  # noqa: BLE001 - whatever it is, the shell is no place to tell it
-        return []
+    faults = _asked(ctx, lambda node: node.faults(_PATIENCE_S))
+    return _fitting([str(view.id) for view in faults or ()], incomplete)
 
 
 def _pod_names(ctx: click.Context, snapshot: NodeSnapshot) -> list[str]:
@@ -105,6 +101,11 @@ def _fitting(names: list[str], incomplete: str) -> list[str]:
 
 
 def _snapshot(ctx: click.Context) -> NodeSnapshot | None:
+    return _asked(ctx, lambda node: node.status(_PATIENCE_S))
+
+
+def _asked(ctx: click.Context, ask: Callable[[ControlClient], T]) -> T | None:
+    """What the running node answers, if it does so at once."""
     try:
         root = ctx.params.get("root") or os.environ.get(ROOT_VARIABLE)
         path = root_path(Path(root) if root else None)
@@ -113,12 +114,12 @@ def _snapshot(ctx: click.Context) -> NodeSnapshot | None:
         from kubelet_sim.node.root_directory.root_checks import somebody_listens
 
         socket = RootLayout(path).control_socket
-        if not somebody_listens(socket):
+        if not somebody_listens(socket):  # gRPC is not loaded for nobody
             return None
 
         from kubelet_sim.wire.control_client import ControlClient
 
         with ControlClient(socket, path, connect_s=_PATIENCE_S) as node:
-            return node.status(_PATIENCE_S)
+            return ask(node)
     except Exception:  # noqa: BLE001 - whatever it is, the shell is no place to tell it
         return None

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from kubelet_sim.cli.helpers.serving_node import stop_signals
+from kubelet_sim.cli.helpers.serving_node import run_until_stopped
 from kubelet_sim.errors import TransportError
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.manifests import pod_from_mapping
@@ -78,18 +78,9 @@ async def tell_story(say: Say, transcript: Path | None = None) -> bool:
         TransportError: the plugin could not be run, or did not do what it is known to do.
         UsageError: the transcript cannot be written.
     """
-    stopping = stop_signals()
     directory = Path(tempfile.mkdtemp(prefix="ks-demo-", dir=short_folder()))
     try:
-        telling = asyncio.create_task(_Demo(say, directory, transcript).tell())
-        stop = asyncio.create_task(stopping.wait())
-        await asyncio.wait((telling, stop), return_when=asyncio.FIRST_COMPLETED)
-        was_told = telling.done()
-        for task in (telling, stop):
-            task.cancel()
-        await asyncio.wait((telling, stop))
-        if was_told:
-            telling.result()
+        was_told = await run_until_stopped(_Demo(say, directory, transcript).tell())
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if was_told:

@@ -9,8 +9,9 @@ import os
 import shlex
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -107,6 +108,25 @@ def stop_signals() -> asyncio.Event:
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stopping.set)
     return stopping
+
+
+async def run_until_stopped(*work: Coroutine[Any, Any, None]) -> bool:
+    """Runs pieces of work side by side until one is over, which makes it true, or a signal asks for the end of all.
+
+    Raises what one of them raised.
+    """
+    stopping = stop_signals()
+    tasks = [asyncio.create_task(each) for each in work]
+    stop = asyncio.create_task(stopping.wait())
+    await asyncio.wait((*tasks, stop), return_when=asyncio.FIRST_COMPLETED)
+    is_over = any(task.done() for task in tasks)
+    for task in (*tasks, stop):
+        task.cancel()
+    await asyncio.wait((*tasks, stop))
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+    return is_over
 
 
 def greeting(config: NodeConfig, layout: RootLayout, http_url: str | None = None) -> list[str]:
