@@ -32,7 +32,7 @@ from kubelet_sim.foreign import ending, gist
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.config import NodeConfig, SocketAppears
-from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
+from kubelet_sim.node.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.plugin.launch import Launch

@@ -26,16 +26,16 @@ from kubelet_sim.node.clock import ManualClock, RealClock
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.faults import FaultBook
 from kubelet_sim.node.hooks import Hooks
-from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting, plugin_calls
-from kubelet_sim.node.kubelet_process.kubelet_lifecycle import KubeletProcesses
+from kubelet_sim.node.kubelet_assembly import Booting, plugin_calls
+from kubelet_sim.node.kubelet_lifecycle import KubeletProcesses
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
 from kubelet_sim.node.node_views import NodeViews
 from kubelet_sim.node.pods.main_loop import MainLoop
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.pods.status_manager import StatusManager
+from kubelet_sim.node.pods.surroundings import NO_KUBELET, Surroundings, Timers
 from kubelet_sim.node.ports import CheckpointStore, Clock, PluginCalls, RegistryCalls
 from kubelet_sim.node.root_directory.root import Root
-from kubelet_sim.node.surroundings import NO_KUBELET, Surroundings, Timers
 from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Transcript
 from kubelet_sim.wire.control_server import ControlServer

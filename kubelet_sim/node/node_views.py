@@ -19,8 +19,8 @@ from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.pods.container_status import TERMINAL
 from kubelet_sim.node.pods.pod_table import PodTable
+from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.node.snapshot import allocation_views, plugin_views, pod_views, quantities, resource_views
-from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.node.waited_for import InVain
 from kubelet_sim.transcript import Record
 

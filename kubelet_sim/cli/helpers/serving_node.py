@@ -20,10 +20,10 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.pods.static_pods import static_pods
 from kubelet_sim.node.ports import Clock
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.node.root_directory.layout import RootLayout
+from kubelet_sim.node.static_pods import static_pods
 from kubelet_sim.present.live_view import LiveView
 from kubelet_sim.present.record_lines import record_line
 from kubelet_sim.transcript import Record

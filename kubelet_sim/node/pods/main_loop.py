@@ -35,7 +35,7 @@ from kubelet_sim.node.pods.pod_changes import sorted_out
 from kubelet_sim.node.pods.pod_table import KnownPod, PodTable
 from kubelet_sim.node.pods.pod_worker import PodWorker, container_ends
 from kubelet_sim.node.pods.simulated_runtime import KILLED, ContainerState
-from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.node.pods.surroundings import Surroundings
 
 RESIZE_AFTER_START_S = 30.0
 """When a kubelet looks at resizes that it could not look at before, as its pod sources were not ready. Rules: DM-114"""

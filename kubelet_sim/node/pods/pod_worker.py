@@ -21,7 +21,7 @@ from kubelet_sim.node.pods.container_status import WaitingReason, phase_of
 from kubelet_sim.node.pods.pod_actions import actions_for
 from kubelet_sim.node.pods.pod_table import KnownPod
 from kubelet_sim.node.pods.simulated_runtime import KILLED, ContainerState, RuntimeContainer
-from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.transcript import RecordLevel
 
 RESYNC_S = 10.0

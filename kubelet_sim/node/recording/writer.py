@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from kubelet_sim.errors import UsageError
+from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.driver import Came
-from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.codec import encode
 from kubelet_sim.node.recording.header import header_of, header_to_json
 from kubelet_sim.transcript import Json, Record, RecordLevel, Rpc, Transcript
@@ -52,8 +53,15 @@ def record_to_json(record: Record, payload: object) -> Json:
     return told
 
 
+class RecordedNode(Protocol):
+    """What is recorded; `kubelet_sim.node.node.Node` fits by shape."""
+
+    config: NodeConfig
+    transcript: Transcript
+
+
 @contextmanager
-def recorded(node: Node, path: Path | None) -> Iterator[None]:
+def recorded(node: RecordedNode, path: Path | None) -> Iterator[None]:
     """Have everything that happens on a node written to a file as long as the block lasts; nothing without a file.
 
     Begin before the node starts, or the file cannot be replayed. Each record is in the file when its listeners hear of

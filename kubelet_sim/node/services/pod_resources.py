@@ -13,7 +13,7 @@ from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, Po
 from kubelet_sim.node.hooks import HookedOrder, Hooks
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.pod_table import PodTable
-from kubelet_sim.node.surroundings import Surroundings
+from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.transcript import Json, RecordLevel, Rpc
 from kubelet_sim.wire.pod_resources_server import PodResourcesServer
 

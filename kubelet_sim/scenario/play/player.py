@@ -19,7 +19,7 @@ from kubelet_sim.errors import KubeletSimError, UsageError
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import ManualClock
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.kubelet_process.kubelet_assembly import plugin_calls
+from kubelet_sim.node.kubelet_assembly import plugin_calls
 from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile

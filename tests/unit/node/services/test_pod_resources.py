@@ -22,7 +22,7 @@ from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.node import Node
-from kubelet_sim.node.pods.static_pods import StaticPods
+from kubelet_sim.node.static_pods import StaticPods
 from kubelet_sim.node.sync import SyncNode
 from kubelet_sim.profiles import V1_36
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient

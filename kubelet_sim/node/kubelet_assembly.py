@@ -20,6 +20,7 @@ from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.kubelet_process.driver import World
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, KubeletPart, Seams, Setup
 from kubelet_sim.node.pods.pod_table import PodTable
+from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, RegistryCalls
 from kubelet_sim.node.recording.picks import RecordingOrder
 from kubelet_sim.node.root_directory.checkpoint_store import FileCheckpointStore
@@ -29,7 +30,6 @@ from kubelet_sim.node.services.http_address import HttpAddress
 from kubelet_sim.node.services.plugin_watcher import PluginWatcher, WatcherSetup
 from kubelet_sim.node.services.pod_resources import PodResourcesApi
 from kubelet_sim.node.services.registry_files import leave_no_registry, make_registry
-from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import RecordLevel
 from kubelet_sim.wire.messages import decode_container_response

@@ -14,12 +14,12 @@ from kubelet_sim.model.life import Comeback
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.resource_name import is_extended_resource_name
-from kubelet_sim.node.kubelet_process.kubelet_assembly import Booting
+from kubelet_sim.node.kubelet_assembly import Booting
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.node.root_directory.device_plugin_directory import looks_new, lose_files, make_directory
 from kubelet_sim.node.root_directory.held_inode import HeldInode, inode_of
 from kubelet_sim.node.root_directory.layout import RootLayout
-from kubelet_sim.node.surroundings import Surroundings
 from kubelet_sim.transcript import RecordLevel
 
 NODE_STATUS_PERIOD_S = 10.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.node.pods.static_pods import PERIOD_S, static_pod, static_pods
+from kubelet_sim.node.static_pods import PERIOD_S, static_pod, static_pods
 from kubelet_sim.transcript import RecordLevel
 from tests.unit.node.bench import Bench, RunOnBench, soon
 
