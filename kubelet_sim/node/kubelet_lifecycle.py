@@ -11,9 +11,10 @@ from kubelet_sim.core.kubelet.node_status import registered
 from kubelet_sim.errors import TransportError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import Comeback
-from kubelet_sim.model.node import NodeObject
+from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.resource_name import is_extended_resource_name
+from kubelet_sim.node.api_objects.node_registration import NodeRegistration
 from kubelet_sim.node.kubelet_assembly import Booting
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.surroundings import Surroundings
@@ -33,7 +34,9 @@ Dispatch = Callable[[Kubelet], asyncio.Task[None]]
 class KubeletProcesses:
     """Of one node. The caller sees to it that only one thing is asked of it at a time."""
 
-    def __init__(self, around: Surroundings, booting: Booting, node: NodeObject) -> None:
+    def __init__(
+        self, around: Surroundings, booting: Booting, node: NodeObject, registration: NodeRegistration
+    ) -> None:
         self._around = around
         self._current = around.kubelet
         self._booting = booting
@@ -44,6 +47,7 @@ class KubeletProcesses:
         """Of the socket of the process before, until the next one has its own."""
         self.node_object = node
         """As the last process left it."""
+        self._registration = registration
 
     @property
     def is_there(self) -> bool:
@@ -63,7 +67,7 @@ class KubeletProcesses:
         return await self._boot(layout, RuntimeListed(running), active)
 
     async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
-        begun = await self._booting.kubelet(layout, self.node_object, listed, active)
+        begun = await self._begin(layout, listed, active)
         await self._booting.finish(begun, layout, inode=self._inode)
         self._say_inode(layout)
         await self._take_over(begun)
@@ -88,16 +92,16 @@ class KubeletProcesses:
             return dispatch(await self._boot(layout, self._listed(), ()))
         early = None
         if how.runtime_after_s:
-            self._register_node(layout)
+            await self._register_node(layout)
             self._note(f"the container runtime is not ready: the kubelet goes on in {how.runtime_after_s:g} s", "DM-5")
         else:
-            early = await self._booting.kubelet(layout, self.node_object, self._listed(), ())
+            early = await self._begin(layout, self._listed(), ())
             self._note(f"the kubelet starts; its socket appears in {how.socket_after_s:g} s", "DM-5")
 
         async def later() -> None:
             try:
                 await self._around.clock.sleep(how.runtime_after_s)
-                begun = early or await self._booting.kubelet(layout, self.node_object, self._listed(), ())
+                begun = early or await self._begin(layout, self._listed(), ())
                 await self._booting.finish(begun, layout, how.socket_after_s, self._inode)
                 self._say_inode(layout)
                 await self._take_over(begun)
@@ -111,20 +115,27 @@ class KubeletProcesses:
         self._starting = asyncio.get_running_loop().create_task(later())
         return self._starting
 
+    async def _begin(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
+        """A process that has cleaned its directory; it goes on from the node object that the API server has."""
+        self.node_object = await self._registration.known(self.node_object)
+        return await self._booting.kubelet(layout, self.node_object, listed, active)
+
     def _listed(self) -> RuntimeListed:
         return RuntimeListed(self._around.runtime.running(), self._around.runtime.listed())
 
-    def _register_node(self, layout: RootLayout) -> None:
+    async def _register_node(self, layout: RootLayout) -> None:
         """What the API server is told before the device manager has started: all is there, or nothing of a new machine.
 
         Rules: DM-2, DM-64, DM-68
         """
+        self.node_object = await self._registration.known(self.node_object)
         make_directory(layout.device_plugins)
         is_new = looks_new(layout.device_plugins)
         if is_new and any(map(is_extended_resource_name, self.node_object.capacity)):
             text = "the directory is empty, so the node counts as a new one: its extended resources are set to 0"
             self._note(text, "DM-68", RecordLevel.WARNING)
         self.node_object = registered(self.node_object, is_new=is_new)
+        await self._registration.tell(self.node_object)
 
     async def close(self) -> None:
         """End the process that runs, with its socket, and what all of them shared."""
@@ -164,9 +175,10 @@ class KubeletProcesses:
     async def _take_over(self, kubelet: Kubelet) -> None:
         """From now on, this is the kubelet of the node."""
         self._current.process = kubelet
-        self._around.events.of_node("Starting", "Starting kubelet.")
+        await self._around.events.of_node("Starting", "Starting kubelet.")
+        await self._registration.tell(kubelet.state.node)
         if self._around.config.has_status_rounds:
-            await kubelet.status_round()
+            await self.status_round(kubelet)
             kubelet.run(self._status_rounds(kubelet))
 
     async def _status_rounds(self, kubelet: Kubelet) -> None:
@@ -175,7 +187,13 @@ class KubeletProcesses:
         while True:
             await self._around.clock.sleep(NODE_STATUS_PERIOD_S * (1 + self._random.uniform(0, stretch)))
             async with self._status_round:
-                await kubelet.status_round()
+                await self.status_round(kubelet)
+
+    async def status_round(self, kubelet: Kubelet) -> NodeStatusRound:
+        """Have the node status computed, and tell the API server what is new. Rules: DM-65"""
+        done = await kubelet.status_round()
+        await self._registration.tell(done.node)
+        return done
 
     def _note(self, text: str, rule: str, level: RecordLevel = RecordLevel.INFO) -> None:
         self._around.transcript.add("node", "kubelet", text, rules=(rule,), level=level)

@@ -19,7 +19,8 @@ from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.api_objects.events import NODE_NAME, WARNING, Events
+from kubelet_sim.node.api_objects.events import WARNING, EventRecorder
+from kubelet_sim.node.api_objects.node_registration import NodeRegistration, checked_node_name
 from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
 from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock, RealClock
@@ -76,12 +77,12 @@ class Node:
         self._control: ControlServer | None = None
         times = NodeTimes(MANUAL_START if isinstance(clock, ManualClock) else datetime.now(UTC), self.transcript.now)
         runtime, self.api_objects = SimulatedRuntime(), ObjectsInMemory(times)
-        """What the API server has: pods with their statuses."""
+        """What the API server has: pods with their statuses, events, the Node."""
         self._around = around = Surroundings(
             config=config,
             clock=clock,
             transcript=self.transcript,
-            events=Events(lambda: clock.now() - started_at_s),
+            events=EventRecorder(self.api_objects, times, config.node_name),
             runtime=runtime,
             started_at_s=started_at_s,
             api=self.api_objects,
@@ -109,7 +110,9 @@ class Node:
             None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus),
             self.pods.busy_for_s,
         )
-        self._processes = KubeletProcesses(around, self._booting, NodeObject(config.machine, config.machine))
+        self._registration = NodeRegistration(self.api_objects, times, config.node_name, config.profile.stands_for)
+        machine = NodeObject(config.machine, config.machine)
+        self._processes = KubeletProcesses(around, self._booting, machine, self._registration)
         self.views = NodeViews(around, self.pods.table, self.api_objects, lambda: self._processes.node_object)
         """What can be seen of the node."""
         self.fault_book = FaultBook(self)
@@ -144,6 +147,7 @@ class Node:
         async with self._life:
             if self._root is not None:
                 raise UsageError("the node is started already")
+            checked_node_name(self.config.node_name)
             self._root = Root.open(self.config.root)
             if isinstance(self.clock, ManualClock):
                 self._unsettle = self.clock.also_settle(self._processes.settle)
@@ -234,7 +238,8 @@ class Node:
     async def _lose_power(self) -> None:
         await self._around.timers.cancel()
         self._around.runtime.lose_power(self._around.now())
-        self._around.events.of_node("Rebooted", f"Node {NODE_NAME} has been rebooted", kind=WARNING)
+        self._registration.rebooted()
+        await self._around.events.of_node("Rebooted", f"Node {self.config.node_name} has been rebooted", kind=WARNING)
         self.transcript.add("node", "node", "the machine was rebooted: no container runs")
 
     async def kill(self) -> None:
@@ -288,7 +293,7 @@ class Node:
 
     async def status_round(self) -> NodeStatusRound:
         """Compute the node status now. Rules: DM-65"""
-        return await self.kubelet.status_round()
+        return await self._processes.status_round(self.kubelet)
 
     # --- what there is
 

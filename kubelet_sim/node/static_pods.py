@@ -21,7 +21,6 @@ from kubelet_sim.foreign import NO_UTF8
 from kubelet_sim.manifests import pod_from_mapping, read_pods
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.node.api_objects.events import NODE_NAME
 from kubelet_sim.node.node import Node
 from kubelet_sim.transcript import RecordLevel
 
@@ -96,7 +95,7 @@ class StaticPods:
         except OSError as error:
             return {uid: ("", pod) for uid, pod in self._pods.items()}, {"": f"cannot look into it: {error.strerror}"}
         for path in paths:
-            match None if path.name.startswith(".") else _read_file(path):
+            match None if path.name.startswith(".") else _read_file(path, self._node.config.node_name):
                 case _Unusable(problem):
                     problems[path.name] = problem
                 case Pod() as pod if pod.uid in pods:
@@ -131,7 +130,7 @@ async def static_pods(node: Node, directory: Path | None) -> AsyncGenerator[None
             raise TransportError(f"the directory {directory} was not watched any more: {error}") from error
 
 
-def _read_file(path: Path) -> Pod | _Unusable | None:
+def _read_file(path: Path, node_name: str) -> Pod | _Unusable | None:
     """The pod of a file; `None` for what a kubelet passes over: folders, and files that are gone again."""
     try:
         facts = path.stat()
@@ -142,7 +141,7 @@ def _read_file(path: Path) -> Pod | _Unusable | None:
         if facts.st_size > LARGEST_FILE:
             return _Unusable(f"it has over {LARGEST_FILE} bytes")
         text = path.read_bytes().decode("utf-8-sig")
-        return static_pod(text, path.name)
+        return static_pod(text, path.name, node_name)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -153,7 +152,7 @@ def _read_file(path: Path) -> Pod | _Unusable | None:
         return _Unusable(str(error))
 
 
-def static_pod(text: str, source: str) -> Pod:
+def static_pod(text: str, source: str, node_name: str) -> Pod:
     """The pod of a manifest as a kubelet takes it from a file: the node's name behind its own, a uid from what it says.
 
     A uid in the manifest stays. Raises `UsageError` for anything but one Pod.
@@ -164,10 +163,10 @@ def static_pod(text: str, source: str) -> Pod:
         raise UsageError(f"{source} holds {len(pods) or 'no'} pods; a kubelet takes one of each file")
     manifest: dict[str, Any] = dict(pods[0].manifest)
     metadata = dict(manifest["metadata"])
-    digest = hashlib.md5(f"{NODE_NAME}\0{source}\0{text}".encode(), usedforsecurity=False).hexdigest()
+    digest = hashlib.md5(f"{node_name}\0{source}\0{text}".encode(), usedforsecurity=False).hexdigest()
     uid = metadata.get("uid") or digest
     annotations = {**(metadata.get("annotations") or {}), _SOURCE: "file", _HASH: digest}
-    name = f"{pods[0].name}-{NODE_NAME}"
+    name = f"{pods[0].name}-{node_name}"
     manifest["metadata"] = {**metadata, "name": name, "uid": uid, "annotations": annotations}
     return pod_from_mapping(manifest, source=source)
 

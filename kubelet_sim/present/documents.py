@@ -40,8 +40,6 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
 
     Rules: DM-64, DM-69
     """
-    from kubelet_sim.node.api_objects.events import NODE_NAME
-
     ready = (
         {"status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
         if snapshot.has_kubelet
@@ -58,9 +56,9 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
-            "name": NODE_NAME,
+            "name": "kubelet-sim",
             "annotations": {f"kubelet-sim/{name}": text for name, text in ours.items()},
-            "labels": {"kubernetes.io/hostname": NODE_NAME, "kubernetes.io/os": "linux"},
+            "labels": {"kubernetes.io/hostname": "kubelet-sim", "kubernetes.io/os": "linux"},
         },
         "status": {
             "allocatable": dict(snapshot.allocatable),

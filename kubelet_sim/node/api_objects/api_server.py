@@ -32,6 +32,9 @@ class Kind:
 
 PODS, NODES, EVENTS = Kind("Pod", "pods"), Kind("Node", "nodes", is_namespaced=False), Kind("Event", "events")
 
+KEPT_EVENTS = 1000
+"""How many events are worth remembering; an API server keeps them for an hour."""
+
 
 class ApiError(KubeletSimError):
     """An API server's refusal; `code` is that of HTTP, `reason` the word in its Status."""

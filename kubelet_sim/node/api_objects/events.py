@@ -6,62 +6,106 @@ kubelets from 1.35 on; earlier ones name the container in the message.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.views import EventView
+from kubelet_sim.node.api_objects.api_server import EVENTS, KEPT_EVENTS, ApiServer, ObjectNotFound
+from kubelet_sim.node.api_objects.node_times import NodeTimes
 
-NODE_NAME = "kubelet-sim"
-"""What the emulated node is called in its node object, in events, and in names of static pods."""
-KEPT = 1000
 LONGEST_MESSAGE = 16_384
 """Characters: a message may hold what a plugin wrote."""
 NORMAL, WARNING = "Normal", "Warning"
+NODE_EVENTS_NAMESPACE = "default"
+"""Where the events of what has no namespace are."""
 
 
-class Events:
-    """The last events, of which the same one said again is one with a higher count.
+@define
+class EventRecorder:
+    """Tells the API server of events, and remembers the last ones: one that is told again is the same with a higher count.
 
     Args:
-        now: seconds since the node started.
-        kept: how many different ones are remembered; the one that was not said for the longest time is forgotten.
+        api: who is told.
+        times: the node's.
+        node_name: where the events come from.
+        kept: how many different ones are remembered; the one that was not told for the longest time is forgotten.
     """
 
-    def __init__(self, now: Callable[[], float], *, kept: int = KEPT) -> None:
-        self._now = now
-        self._kept = kept
-        self._events: dict[tuple[str, str, str, str, str], EventView] = {}
+    _api: ApiServer
+    _times: NodeTimes
+    _node_name: str
+    _kept: int = KEPT_EVENTS
+    _told: dict[tuple[str, str, str, str, str], tuple[EventView, str]] = field(factory=dict)
+    """Each with the name of its object."""
+    _count: int = 0
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._told)
 
     def views(self) -> tuple[EventView, ...]:
-        """Those that are remembered, in order of the last time each was said."""
-        return tuple(self._events.values())
+        """Those that are remembered, in order of the last time each was told."""
+        return tuple(view for view, _ in self._told.values())
 
-    def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
-        """Tell something of the node."""
-        self._add(kind, reason, f"node/{NODE_NAME}", message, "")
+    async def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
+        """Tell something of the node. Its reference has no uid, as that of a kubelet has none."""
+        about = {"apiVersion": "v1", "kind": "Node", "name": self._node_name}
+        await self._tell(kind, reason, f"node/{self._node_name}", message, about)
 
-    def of_pod(self, pod: Pod, kind: str, reason: str, message: str, container: Container | None = None) -> None:
+    async def of_pod(self, pod: Pod, kind: str, reason: str, message: str, container: Container | None = None) -> None:
         """Tell something of a pod, or of one of its containers."""
-        self._add(kind, reason, f"pod/{pod.key}", message, "" if container is None else field_path(container))
+        about = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "namespace": pod.namespace, "uid": str(pod.uid)}
+        path = {} if container is None else {"fieldPath": field_path(container)}
+        await self._tell(kind, reason, f"pod/{pod.key}", message, about | path)
 
-    def _add(self, kind: str, reason: str, subject: str, message: str, path: str) -> None:
+    async def _tell(self, kind: str, reason: str, subject: str, message: str, about: Mapping[str, str]) -> None:
         if len(message) > LONGEST_MESSAGE:
             message = message[:LONGEST_MESSAGE] + "…"
+        path, now_s = about.get("fieldPath", ""), self._times.passed_s()
         key = (kind, reason, subject, message, path)
-        now_s = self._now()
-        before = self._events.pop(key, None)  # to the end: the order is that of time
-        self._events[key] = (
-            EventView(kind, reason, subject, message, now_s, now_s, field_path=path)
-            if before is None
-            else evolve(before, at_s=now_s, count=before.count + 1)
-        )
-        if len(self._events) > self._kept:
-            del self._events[next(iter(self._events))]
+        view, name = self._told.pop(key, (None, ""))  # to the end: the order is that of time
+        if view is None:
+            view = EventView(kind, reason, subject, message, now_s, now_s, field_path=path)
+            name = await self._create(view, about)
+        else:
+            view = evolve(view, at_s=now_s, count=view.count + 1)
+            name = await self._count_up(view, name, about)
+        self._told[key] = view, name
+        if len(self._told) > self._kept:
+            del self._told[next(iter(self._told))]
+
+    async def _create(self, view: EventView, about: Mapping[str, str]) -> str:
+        """The name is made of the time, as a kubelet does, and of a number: a clock may stand still."""
+        self._count += 1
+        name = f"{about['name']}.{self._times.nanoseconds() + self._count:x}"
+        source = {"component": "kubelet", "host": self._node_name}
+        obj = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": about.get("namespace", NODE_EVENTS_NAMESPACE)},
+            "involvedObject": dict(about),
+            "type": view.type,
+            "reason": view.reason,
+            "message": view.message,
+            "count": view.count,
+            "firstTimestamp": self._times.at(view.first_at_s),
+            "lastTimestamp": self._times.at(view.at_s),
+            "source": source,
+            "reportingComponent": source["component"],
+            "reportingInstance": source["host"],
+        }
+        await self._api.create(EVENTS, obj)
+        return name
+
+    async def _count_up(self, view: EventView, name: str, about: Mapping[str, str]) -> str:
+        """An event that the API server has forgotten meanwhile is made anew, with what was counted."""
+        patch = {"count": view.count, "lastTimestamp": self._times.at(view.at_s)}
+        try:
+            await self._api.patch(EVENTS, name, about.get("namespace", NODE_EVENTS_NAMESPACE), patch)
+        except ObjectNotFound:
+            return await self._create(view, about)
+        return name
 
 
 def field_path(container: Container) -> str:

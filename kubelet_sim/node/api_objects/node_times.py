@@ -13,10 +13,15 @@ MANUAL_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @frozen
 class NodeTimes:
-    """When the node started, and how long ago that was, in seconds."""
+    """The times of a node.
+
+    Args:
+        start: when it started.
+        passed_s: tells how long ago that was, in seconds.
+    """
 
     _start: datetime
-    _passed_s: Callable[[], float]
+    passed_s: Callable[[], float]
 
     def at(self, passed_s: float) -> str:
         """So many seconds after the start of the node, as the API writes it: RFC 3339, to the second."""
@@ -24,4 +29,8 @@ class NodeTimes:
 
     def now(self, later_s: float = 0.0) -> str:
         """This moment, or one so many seconds later."""
-        return self.at(self._passed_s() + later_s)
+        return self.at(self.passed_s() + later_s)
+
+    def nanoseconds(self) -> int:
+        """This moment in nanoseconds since 1970, as names of events have it."""
+        return round((self._start.timestamp() + self.passed_s()) * 1_000_000) * 1000

@@ -16,6 +16,7 @@ from attrs import define, field
 from kubelet_sim.node.api_objects.api_server import (
     ANY,
     EVENTS,
+    KEPT_EVENTS,
     NO_FIELDS,
     PODS,
     Change,
@@ -156,8 +157,13 @@ class ObjectsInMemory:
 
     def _keep(self, kind: Kind, obj: dict[str, Any], change: Change) -> Object:
         kept = self._tell(kind, obj, change)
-        metadata = kept["metadata"]
-        self._objects.setdefault(kind.plural, {})[metadata.get("namespace", ""), metadata["name"]] = kept
+        key = kept["metadata"].get("namespace", ""), kept["metadata"]["name"]
+        objects = self._objects.setdefault(kind.plural, {})
+        if kind is EVENTS:  # They are forgotten in the order in which they were told last.
+            objects.pop(key, None)
+            if len(objects) == KEPT_EVENTS:
+                self._tell(kind, objects.pop(next(iter(objects))), Change.DELETED)
+        objects[key] = kept
         return kept
 
     def _tell(self, kind: Kind, obj: dict[str, Any], change: Change) -> dict[str, Any]:

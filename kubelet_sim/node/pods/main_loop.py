@@ -215,7 +215,7 @@ class MainLoop:
             verdict = await kubelet.admit(known.pod)
         known.decided(verdict, around.config.profile.rejection_prefix, around.transcript.incarnation)
         if not isinstance(verdict, Admitted):
-            around.events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
+            await around.events.of_pod(known.pod, WARNING, verdict.reason, verdict.message)
             around.runtime.stop(known.pod, KILLED, around.now())
             around.statuses.forget(known.pod)
             await around.statuses.tell(known)

@@ -65,7 +65,7 @@ class PodWorker:
         for container in pod.all_containers():
             held = around.runtime.latest(pod.uid, container.name)
             if held is not None and held.state is not ContainerState.EXITED:
-                around.events.of_pod(pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
+                await around.events.of_pod(pod, NORMAL, "Killing", f"Stopping container {container.name}", container)
                 takes_s = scripted.stopping_s(pod, container)
                 due.append((min(takes_s, grace_s), takes_s > grace_s, held))
         passed_s = 0.0
@@ -102,22 +102,22 @@ class PodWorker:
         Rules: DM-103, DM-104, DM-107
         """
         around, pod = self._around, self._known.pod
-        wait_s = self._crash_wait_s(container) or self._pull_wait_s(container)
+        wait_s = await self._crash_wait_s(container) or await self._pull_wait_s(container)
         if wait_s:
             return wait_s
         try:
             spec = await self._kubelet.prepare(pod, container)
         except PreparationFailed as failure:
             self._waits(container, "CreateContainerConfigError", failure.shown)
-            around.events.of_pod(pod, WARNING, "Failed", f"Error: {failure.shown}", container)
+            await around.events.of_pod(pod, WARNING, "Failed", f"Error: {failure.shown}", container)
             self._note(f"{container.name}: CreateContainerConfigError: {failure}", RecordLevel.WARNING)
             return RESYNC_S
         self._known.waiting.pop(container.name, None)
         resources = self._kubelet.state.books.of_container(pod.uid, container.name)
         held = around.runtime.create(pod, container, spec, around.now(), resources)
-        around.events.of_pod(pod, NORMAL, "Created", "Container created", container)
+        await around.events.of_pod(pod, NORMAL, "Created", "Container created", container)
         around.runtime.start(held, around.now())
-        around.events.of_pod(pod, NORMAL, "Started", "Container started", container)
+        await around.events.of_pod(pod, NORMAL, "Started", "Container started", container)
         self._note(f"container {container.name} started{self._script_end(container, held)}")
         return None
 
@@ -134,7 +134,7 @@ class PodWorker:
         self._around.runtime.end(held, ending.code, self._around.now())
         return " and ran to its end" if ending.code == 0 else f" and ended with exit code {ending.code}"
 
-    def _crash_wait_s(self, container: Container) -> float:
+    async def _crash_wait_s(self, container: Container) -> float:
         """How long a container that has ended waits before it is started again; nothing the first time."""
         around, pod = self._around, self._known.pod
         ended = around.runtime.latest(pod.uid, container.name)
@@ -149,11 +149,11 @@ class PodWorker:
         message = f"back-off {delay} restarting failed container={container.name} pod={whole}"
         if self._waits(container, "CrashLoopBackOff", message):
             text = f"Back-off restarting failed container {container.name} in pod {whole}"
-            around.events.of_pod(pod, WARNING, "BackOff", text, container)
+            await around.events.of_pod(pod, WARNING, "BackOff", text, container)
             self._note(f"{container.name}: CrashLoopBackOff: {message}", RecordLevel.WARNING)
         return wait_s
 
-    def _pull_wait_s(self, container: Container) -> float:
+    async def _pull_wait_s(self, container: Container) -> float:
         """How long a container waits whose image cannot be pulled; nothing for all others."""
         around, pod = self._around, self._known.pod
         image = scripted.image_of(pod, container)
@@ -165,13 +165,13 @@ class PodWorker:
         if wait_s:
             text = f'Back-off pulling image "{image}"'
             if self._waits(container, "ImagePullBackOff", text):
-                around.events.of_pod(pod, NORMAL, "BackOff", text, container)
+                await around.events.of_pod(pod, NORMAL, "BackOff", text, container)
             return min(wait_s, RESYNC_S)
         self._back_off.tried(key, now_s, now_s)
         self._pull_failed_at_s[container.name] = now_s
         text = f'Failed to pull image "{image}": there is no such registry'
         if self._waits(container, "ErrImagePull", text):
-            around.events.of_pod(pod, WARNING, "Failed", text, container)
+            await around.events.of_pod(pod, WARNING, "Failed", text, container)
             self._note(f"{container.name}: ErrImagePull: {text}", RecordLevel.WARNING)
         return RESYNC_S
 

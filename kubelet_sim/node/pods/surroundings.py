@@ -8,7 +8,7 @@ from attrs import define, field, frozen
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.api_objects.api_server import ApiServer
-from kubelet_sim.node.api_objects.events import Events
+from kubelet_sim.node.api_objects.events import EventRecorder
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
@@ -66,7 +66,7 @@ class Surroundings:
     config: NodeConfig
     clock: Clock
     transcript: Transcript
-    events: Events
+    events: EventRecorder
     runtime: SimulatedRuntime
     started_at_s: float
     """When the node started, on its clock."""

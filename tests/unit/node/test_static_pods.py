@@ -57,19 +57,28 @@ def warnings(it: Bench) -> list[str]:
 
 def test_a_static_pod_is_named_after_its_node() -> None:
     """Its uid comes from what the file says, unless the manifest has one; where it comes from is annotated."""
-    pod = static_pod(text("a"), "a.yaml")
+    pod = static_pod(text("a"), "a.yaml", "kubelet-sim")
     assert (pod.name, pod.namespace) == ("a-kubelet-sim", "default")
     assert pod.manifest["metadata"]["annotations"]["kubernetes.io/config.source"] == "file"
-    assert pod.uid == static_pod(text("a"), "a.yaml").uid
-    assert len({pod.uid, static_pod(text("a", "other"), "a.yaml").uid, static_pod(text("a"), "b.yaml").uid}) == 3
-    assert static_pod(text("a").replace("name: a", "name: a, uid: mine"), "a.yaml").uid == "mine"
+    assert pod.uid == static_pod(text("a"), "a.yaml", "kubelet-sim").uid
+    assert (
+        len(
+            {
+                pod.uid,
+                static_pod(text("a", "other"), "a.yaml", "kubelet-sim").uid,
+                static_pod(text("a"), "b.yaml", "kubelet-sim").uid,
+            }
+        )
+        == 3
+    )
+    assert static_pod(text("a").replace("name: a", "name: a, uid: mine"), "a.yaml", "kubelet-sim").uid == "mine"
 
 
 @pytest.mark.parametrize("content", ["", text("a") + "---\n" + text("b"), "kind: Service", "a: ["])
 def test_a_file_holds_one_pod(content: str) -> None:
     """Anything else is refused, with the name of the file."""
     with pytest.raises(UsageError, match=r"a\.yaml"):
-        static_pod(content, "a.yaml")
+        static_pod(content, "a.yaml", "kubelet-sim")
 
 
 def test_pods_follow_their_files(with_pods: OnBench, directory: Path) -> None:

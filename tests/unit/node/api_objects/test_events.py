@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+import itertools
+from collections.abc import Iterable
 from typing import NoReturn
 
 import pytest
@@ -8,7 +11,10 @@ from kubelet_sim.errors import PreparationFailed
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
 from kubelet_sim.model.views import EventView
-from kubelet_sim.node.api_objects.events import LONGEST_MESSAGE, NORMAL, WARNING, Events, field_path
+from kubelet_sim.node.api_objects.api_server import EVENTS, KEPT_EVENTS
+from kubelet_sim.node.api_objects.events import LONGEST_MESSAGE, NORMAL, WARNING, EventRecorder, field_path
+from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
+from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.pods.pod_worker import RESYNC_S
 from tests.unit.node.bench import Bench, RunOnBench, device, pod, soon
 
@@ -20,27 +26,74 @@ def told(it: Bench) -> list[tuple[str, str, str, str]]:
     return [(each.type, each.reason, each.object, each.message) for each in it.node.events()]
 
 
+def recorder(passed_s: Iterable[float], kept: int = KEPT_EVENTS) -> tuple[EventRecorder, ObjectsInMemory]:
+    """What tells of events at these times, and who is told."""
+    times = iter(passed_s)
+    api = ObjectsInMemory(NodeTimes(MANUAL_START, lambda: 0.0))
+    return EventRecorder(api, NodeTimes(MANUAL_START, lambda: next(times)), "n1", kept), api
+
+
 def test_the_same_event_is_counted() -> None:
     """It is told once, with the first and the last time, and comes after what was told in between."""
-    times = iter([1.0, 2.0, 3.0])
-    events = Events(lambda: next(times))
-    events.of_pod(POD, WARNING, "Failed", "no")
-    events.of_node("Starting", "Starting kubelet.")
-    events.of_pod(POD, WARNING, "Failed", "no")
-    assert events.views() == (
-        EventView("Normal", "Starting", "node/kubelet-sim", "Starting kubelet.", 2.0, 2.0),
-        EventView("Warning", "Failed", "pod/n/p", "no", 3.0, 1.0, count=2),
-    )
+
+    async def body() -> None:
+        events, api = recorder([1.0, 1.0, 2.0, 2.0, 3.0])
+        await events.of_pod(POD, WARNING, "Failed", "no")
+        await events.of_node("Starting", "Starting kubelet.")
+        await events.of_pod(POD, WARNING, "Failed", "no")
+        assert events.views() == (
+            EventView("Normal", "Starting", "node/n1", "Starting kubelet.", 2.0, 2.0),
+            EventView("Warning", "Failed", "pod/n/p", "no", 3.0, 1.0, count=2),
+        )
+        of_node, of_pod = (await api.list(EVENTS)).items
+        assert of_node["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+        assert of_node["metadata"]["namespace"] == "default"
+        assert of_pod["metadata"]["name"].startswith("p.")
+        assert {name: part for name, part in of_pod.items() if name != "metadata"} == {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "n", "uid": "u"},
+            "type": "Warning",
+            "reason": "Failed",
+            "message": "no",
+            "count": 2,
+            "firstTimestamp": "2026-01-01T00:00:01Z",
+            "lastTimestamp": "2026-01-01T00:00:03Z",
+            "source": {"component": "kubelet", "host": "n1"},
+            "reportingComponent": "kubelet",
+            "reportingInstance": "n1",
+        }
+
+    asyncio.run(body())
+
+
+def test_an_event_that_the_server_has_forgotten_is_told_anew() -> None:
+    """With the time when it was first told, and all that was counted."""
+
+    async def body() -> None:
+        events, api = recorder(itertools.repeat(1.0))
+        await events.of_pod(POD, NORMAL, "r", "text", Container(ContainerName("c")))
+        (event,) = (await api.list(EVENTS)).items
+        await api.delete(EVENTS, event["metadata"]["name"], "n")
+        await events.of_pod(POD, NORMAL, "r", "text", Container(ContainerName("c")))
+        (event,) = (await api.list(EVENTS)).items
+        assert (event["count"], event["involvedObject"]["fieldPath"]) == (2, "spec.containers{c}")
+
+    asyncio.run(body())
 
 
 def test_only_so_many_events_are_kept() -> None:
     """The one that was not told for the longest time is forgotten, and a message has an end."""
-    events = Events(lambda: 0.0, kept=2)
-    for text in ("a", "b", "a", "c"):
-        events.of_pod(POD, NORMAL, "r", text)
-    assert [event.message for event in events.views()] == ["a", "c"]
-    events.of_pod(POD, NORMAL, "r", "x" * (LONGEST_MESSAGE + 5))
-    assert events.views()[-1].message == "x" * LONGEST_MESSAGE + "…"
+
+    async def body() -> None:
+        events, _ = recorder(itertools.repeat(0.0), kept=2)
+        for text in ("a", "b", "a", "c"):
+            await events.of_pod(POD, NORMAL, "r", text)
+        assert [event.message for event in events.views()] == ["a", "c"]
+        await events.of_pod(POD, NORMAL, "r", "x" * (LONGEST_MESSAGE + 5))
+        assert events.views()[-1].message == "x" * LONGEST_MESSAGE + "…"
+
+    asyncio.run(body())
 
 
 def test_the_part_that_an_event_is_about() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from kubelet_sim.node.api_objects.api_server import (
     EVENTS,
+    KEPT_EVENTS,
     NODES,
     PODS,
     ApiError,
@@ -183,12 +184,28 @@ def test_a_watch_that_fell_behind_ends() -> None:
     async def body() -> None:
         server = made()
         for number in range(KEPT_CHANGES + 1):
-            await server.create(EVENTS, {"metadata": {"name": f"e{number}"}})
-        watch = server.watch(EVENTS, "1")
+            await server.create(NODES, {"metadata": {"name": f"e{number}"}})
+        watch = server.watch(NODES, "1")
         assert await told(watch, 1) == [("ADDED", "e1")]
         with pytest.raises(VersionGone, match="too old resource version: 0") as caught:
-            await anext(server.watch(EVENTS, "0"))
+            await anext(server.watch(NODES, "0"))
         assert caught.value.code == 410
         await watch.aclose()
+
+    asyncio.run(body())
+
+
+def test_old_events_are_forgotten() -> None:
+    """Those that were told of last stay: a count that goes up is news."""
+
+    async def body() -> None:
+        server = made()
+        for number in range(KEPT_EVENTS):
+            await server.create(EVENTS, {"metadata": {"name": f"e{number}"}, "count": 1})
+        await server.patch(EVENTS, "e0", "", {"count": 2})
+        await server.create(EVENTS, {"metadata": {"name": "new"}})
+        assert server.find(EVENTS, "e1") is None
+        assert server.find(EVENTS, "e0") is not None
+        assert len((await server.list(EVENTS)).items) == KEPT_EVENTS
 
     asyncio.run(body())
