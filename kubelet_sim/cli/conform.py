@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim import exit_codes
-from kubelet_sim.cli.helpers.options import common
+from kubelet_sim.cli.helpers.options import (
+    choice_option,
+    common,
+    directory_option,
+    env_option,
+    file_option,
+    output_option,
+)
 from kubelet_sim.cli.helpers.report_audiences import Audience, report_options, wanted_reports
 from kubelet_sim.model.durations import parse_duration
 
@@ -38,18 +45,13 @@ def _hook_options(command: Any) -> Any:
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [CMD]...")
 @click.option("--attach", is_flag=True, help="Serve --root to a plugin that others start, or have started.")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for the plugin.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-    help="Where the plugin starts.",
-)
+@env_option(text="A variable for the plugin.")
+@directory_option("--cwd", text="Where the plugin starts.", exists=True)
 @click.option("--start-timeout", metavar="DURATION", help="How long it may take to register and list.  [default: 30s]")
-@click.option(
+@choice_option(
     "--isolate",
-    type=click.Choice(["auto", "namespace", "none"]),
-    help="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.  [default: auto]",
+    of=("auto", "namespace", "none"),
+    text="Whether it finds the node at /var/lib/kubelet, in a mount namespace of its own.  [default: auto]",
 )
 @click.option("--expect-resource", multiple=True, metavar="NAME", help="A resource that it has to register.")
 @_hook_options
@@ -67,12 +69,7 @@ def _hook_options(command: Any) -> Any:
 @click.option("--beyond", is_flag=True, default=None, help="Also try what no kubelet does.")
 @click.option("--select", multiple=True, metavar="WORD", help="Only checks of this id, group, level or pattern.")
 @click.option("--skip", multiple=True, metavar="WORD", help="No checks of this id, group, level or pattern.")
-@click.option(
-    "--known-failures",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Ids of checks that may fail, one a line. One that passes fails the run.",
-)
+@file_option("--known-failures", text="Ids of checks that may fail, one a line. One that passes fails the run.")
 @click.option("--fail-fast", is_flag=True, default=None, help="Stop at the first check that fails.")
 @click.option("--rerun-failed", is_flag=True, default=None, help="Only what did not pass the last time, if anything.")
 @click.option("--seed", type=click.IntRange(0), help="Of all that is left to chance.  [default: any]")
@@ -85,14 +82,7 @@ def _hook_options(command: Any) -> Any:
 )
 @report_options
 @click.option("--list", "is_list", is_flag=True, help="Show the selected checks and make none.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="The form of --list.",
-)
+@output_option("table", "json", text="The form of --list.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for skipped checks, too, and what was noted of each.")
 @common
 @click.pass_context
@@ -197,16 +187,14 @@ def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, giv
     Raises:
         UsageError: two of them do not go together.
     """
-    import shlex
-
     from attrs import evolve
 
-    from kubelet_sim.conformance.config import HOOKS, Isolation, Mode
+    from kubelet_sim.conformance.config import HOOKS
+    from kubelet_sim.conformance.config_file import changes_of
     from kubelet_sim.errors import UsageError
 
-    is_attached = given.pop("attach")
     changes: dict[str, Any] = {"command": command, "attach": None} if command else {}
-    if is_attached:
+    if given.pop("attach"):
         if root is None:
             raise UsageError(
                 "--attach needs --root DIR: the directory in whose device-plugins the plugin will find kubelet.sock"
@@ -214,40 +202,24 @@ def chosen(config: SuiteConfig, command: tuple[str, ...], root: Path | None, giv
         changes |= {"attach": root, "command": command}
     hooks = {name: text for name in HOOKS if (text := given.pop(f"hook_{name.replace('-', '_')}"))}
     changes["hooks"] = {**config.hooks, **hooks}
-    changes["env"] = {**config.env, **dict(map(_pair, given.pop("env")))}
+    changes["env"] = {**config.env, **given.pop("env")}
     if timeout := given.pop("start_timeout"):
         try:
             changes["start_timeout_s"] = parse_duration(timeout)
         except ValueError as error:
             raise UsageError(f"--start-timeout: {error}") from error
-    convert: dict[str, tuple[str, Any]] = {
-        "isolate": ("isolate", Isolation),
-        "mode": ("mode", Mode),
-        "consumer": ("consumer", lambda text: tuple(shlex.split(text))),
-        "expect_resource": ("expected_resources", tuple),
-        "kubelet_version": ("kubelet_versions", tuple),
-        "strict": ("is_strict", bool),
-        "beyond": ("is_beyond", bool),
-        "shuffle": ("is_shuffled", bool),
-        "numa_nodes": ("numa_nodes", _nodes),
+    table = {
+        name.replace("_", "-"): str(value) if isinstance(value, Path) else value
+        for name, value in given.items()
+        if value is not None and value != ()
     }
-    for key, value in given.items():
-        if value is None or value == ():
-            continue
-        name, make = convert.get(key, (key, lambda each: each))
-        changes[name] = make(value)
-    return evolve(config, **changes)
+    if "numa-nodes" in table:
+        table["numa-nodes"] = _nodes(table["numa-nodes"])
+    return evolve(config, **changes, **changes_of(table, "the command line", Path()))
 
 
-def _nodes(text: str) -> tuple[int, ...]:
+def _nodes(text: str) -> list[int]:
     words = text.split(",")
     if not all(word.isascii() and word.isdigit() for word in words):
         raise click.BadParameter(f"--numa-nodes: {text!r} is no list of numbers, such as 0,1")
-    return tuple(map(int, words))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise click.BadParameter(f"{text!r} is no NAME=VALUE")
-    return name, value
+    return list(map(int, words))

@@ -31,7 +31,7 @@ def read_config(folder: Path) -> SuiteConfig:
     for name, path in FILES:
         file = folder / name
         if _is_there(file) and (table := _table(file, path)) is not None:
-            return from_mapping(table, str(file), folder)
+            return evolve(SuiteConfig(), **changes_of(table, str(file), folder))
     return SuiteConfig()
 
 
@@ -56,8 +56,11 @@ def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     return found
 
 
-def from_mapping(table: Mapping[str, Any], where: str, folder: Path) -> SuiteConfig:
-    """The choices in a table; paths count from the folder. Raises `UsageError`, with `where`, for what cannot be."""
+def changes_of(table: Mapping[str, Any], where: str, folder: Path) -> dict[str, Any]:
+    """The fields of a configuration that a table changes; paths count from the folder.
+
+    Raises `UsageError`, with `where`, for what cannot be.
+    """
     hooks = {name: _text(table[name], where, name) for name in HOOKS if name in table}
     changes: dict[str, Any] = {"hooks": hooks} if hooks else {}
     for key, value in table.items():
@@ -70,7 +73,7 @@ def from_mapping(table: Mapping[str, Any], where: str, folder: Path) -> SuiteCon
             changes[name] = convert(value, folder)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise UsageError(f"{where}: {key}: {value!r} cannot be: {error}") from error
-    return evolve(SuiteConfig(), **changes)
+    return changes
 
 
 def _text(value: object, where: str, key: str) -> str:

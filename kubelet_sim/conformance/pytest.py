@@ -176,8 +176,9 @@ def _suite_of(item: pytest.Item) -> object:
 def _told(report: Report, outcome: Outcome) -> dict[str, Any]:
     """A `CaseOutcome` as JSON; text of others is made harmless here, since it goes to a terminal and into JUnit files."""
     from kubelet_sim.conformance.check import Level
-    from kubelet_sim.conformance.reports.report_text import account, mark_of, record_line
+    from kubelet_sim.conformance.reports.report_text import account, mark_of
     from kubelet_sim.foreign import escape_lines, escape_terminal
+    from kubelet_sim.present.record_lines import record_line
 
     mark = mark_of(report, outcome).value
     text = outcome.reason if mark == "skip" else "\n".join((f"{outcome.check.title}: no", *account(report, outcome)))

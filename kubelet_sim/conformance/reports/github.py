@@ -16,12 +16,12 @@ from kubelet_sim.conformance.reports.report_text import (
     about_pairs,
     account,
     mark_of,
-    record_line,
     verdict,
     what_came,
 )
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import cut, escape_lines, escape_terminal
+from kubelet_sim.present.record_lines import record_line
 
 MOST_ANNOTATIONS = 10
 """Of each level: GitHub shows no more of a step."""

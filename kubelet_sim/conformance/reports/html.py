@@ -19,12 +19,12 @@ from kubelet_sim.conformance.reports.report_text import (
     about_pairs,
     evidence_lines,
     mark_of,
-    record_line,
     verdict,
     what_came,
 )
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report, Status
 from kubelet_sim.foreign import cut, escape_lines
+from kubelet_sim.present.record_lines import record_line
 
 _OPEN = (OutcomeMark.FAIL, OutcomeMark.BROKEN, OutcomeMark.FIXED)
 _LONGEST = 20_000

@@ -16,12 +16,12 @@ from kubelet_sim.conformance.reports.report_text import (
     about_pairs,
     account,
     mark_of,
-    record_line,
     tally,
     what_came,
 )
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import xml_text
+from kubelet_sim.present.record_lines import record_line
 
 
 def render(reports: Sequence[Report]) -> bytes:

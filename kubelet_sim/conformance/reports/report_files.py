@@ -26,8 +26,6 @@ class ReportFormat:
     """One kind of report."""
 
     name: str
-    what: str
-    """For help texts."""
     render: Callable[[Sequence[Report]], str | bytes]
 
 
@@ -45,12 +43,12 @@ def _of_module(name: str, function: str = "render") -> Callable[[Sequence[Report
 FORMATS = {
     each.name: each
     for each in (
-        ReportFormat("json", "a JSON document, with a schema", _of_module("json")),
-        ReportFormat("junit", "JUnit XML, for CI servers", _of_module("junit")),
-        ReportFormat("html", "a page with everything in it", _of_module("html")),
-        ReportFormat("sarif", "SARIF 2.1.0, for code scanning", _of_module("sarif")),
-        ReportFormat("tap", "TAP 14", _of_module("tap")),
-        ReportFormat("matrix", "check × kubelet version as a table of Markdown", _of_module("matrix", "markdown")),
+        ReportFormat("json", _of_module("json")),
+        ReportFormat("junit", _of_module("junit")),
+        ReportFormat("html", _of_module("html")),
+        ReportFormat("sarif", _of_module("sarif")),
+        ReportFormat("tap", _of_module("tap")),
+        ReportFormat("matrix", _of_module("matrix", "markdown")),
     )
 }
 """Every kind of report that can be written to a file, by name."""

@@ -12,7 +12,7 @@ from enum import Enum
 
 from kubelet_sim.conformance.check import Check, Group
 from kubelet_sim.conformance.verdict import Finding, Outcome, Report, Status
-from kubelet_sim.transcript import Json, Record, RecordLevel
+from kubelet_sim.transcript import Json
 
 
 class OutcomeMark(Enum):
@@ -134,13 +134,6 @@ def account(report: Report, outcome: Outcome) -> Iterator[str]:
         yield f"why it matters: {outcome.check.why}"
         yield f"how to fix it: {outcome.check.fix}"
         yield f"more: kubelet-sim explain {outcome.check.id}"
-
-
-def record_line(record: Record) -> str:
-    """A record of the transcript: time, kind, subject, text, rules."""
-    mark = "WARNING " if record.level is RecordLevel.WARNING else ""
-    rules = f"  [{', '.join(record.rules)}]" if record.rules else ""
-    return f"{record.at_s:10.3f}  {record.kind:<8}  {mark}{record.subject}: {record.text}{rules}"
 
 
 def checks_of(reports: Sequence[Report]) -> tuple[Check, ...]:

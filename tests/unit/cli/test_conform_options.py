@@ -36,5 +36,5 @@ def given(**options: object) -> SuiteConfig:
     """What these options of the command line come to."""
     hooks = {each.name: None for each in conform.params if each.name and each.name.startswith("hook_")}
     return chosen(
-        SuiteConfig(), ("plugin",), None, {"attach": False, "env": (), "start_timeout": None, **hooks, **options}
+        SuiteConfig(), ("plugin",), None, {"attach": False, "env": {}, "start_timeout": None, **hooks, **options}
     )
