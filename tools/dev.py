@@ -1,13 +1,14 @@
 """The project's own commands, on a machine with only Python and pip.
 
     python3 tools/dev.py demo        a node, an example plugin, a pod, and the merged container spec
-    python3 tools/dev.py test        the tests, side by side (`-n0`: one by one); further arguments go to pytest
+    python3 tools/dev.py test        the tests, side by side (`-n0`: one by one); further arguments go to pytest, `-m whole`
+                                     for what the sample of slow ones leaves out
     python3 tools/dev.py lint        ruff, mypy, import-linter
     python3 tools/dev.py generated   whether every generated file is fresh
     python3 tools/dev.py pip ...     a pip that is new enough, for .venv or for another `--python`
 
-Each makes `.venv` in the project where it is missing, and installs the project into it where `pyproject.toml` has changed
-since. Only the standard library is used here, and nothing newer than Python 3.7, so that an older one gets a clear line.
+Each makes `.venv` in the project where it is missing, and installs the project into it where `pyproject.toml` or
+`requirements.lock`, which says in what versions, has changed since. Only the standard library is used here, and nothing newer than Python 3.7, so that an older one gets a clear line.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "kubelet-sim-installed.json"
 LOG = VENV / "kubelet-sim-install.log"
 OLDEST_PYTHON = (3, 11)
@@ -108,7 +110,7 @@ def set_up(extra: str, environment: dict[str, str]) -> None:
     with alone():
         if not venv_works():
             make_venv()
-        digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+        digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + LOCK.read_bytes()).hexdigest()
         wanted = {"pyproject": digest, "root": str(ROOT)}
         stamp = read_stamp()
         before: set[str] = set(stamp.get("extras", []))
@@ -162,12 +164,13 @@ def make_venv() -> None:
 
 
 def install(extras: list[str], environment: dict[str, str]) -> None:
-    """Install the project, editable, with these extras."""
+    """Install the project, editable, with these extras and the locked versions of all that it needs."""
     what = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
     say(
-        f"installing kubelet-sim{f' [{chr(44).join(extras)}]' if extras else ''} (again only when pyproject.toml changes)"
+        f"installing kubelet-sim{f' [{chr(44).join(extras)}]' if extras else ''} (again only when what it needs changes)"
     )
-    command = [*find_pip(environment), "--python", str(PYTHON), "install", "--quiet", "--editable", what]
+    pip = [*find_pip(environment), "--python", str(PYTHON)]
+    command = [*pip, "install", "--quiet", "--constraint", str(LOCK), "--editable", what]
     STAMP.write_text("{}", encoding="utf-8")
     with LOG.open("wb") as log:
         done = subprocess.run(command, check=False, stdout=log, stderr=subprocess.STDOUT, env=environment)
