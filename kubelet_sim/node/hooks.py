@@ -7,7 +7,8 @@ on connections that are open already as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from attrs import define, field
@@ -164,31 +165,47 @@ class PassingConnection:
 
     inner: PluginConnection
 
+    @property
+    def target(self) -> PluginConnection:
+        """What calls are passed on to."""
+        return self.inner
+
+    async def around(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that has one answer: override this for what happens before any such call, after it, or instead.
+
+        Args:
+            call: its name in the API.
+            make: makes it.
+        """
+        del call
+        return await make()
+
     async def ready(self) -> None:
         """See `PluginConnection`."""
-        await self.inner.ready()
+        await self.target.ready()
 
     async def get_device_plugin_options(self) -> PluginOptions:
         """See `PluginConnection`."""
-        return await self.inner.get_device_plugin_options()
+        return await self.around("GetDevicePluginOptions", self.target.get_device_plugin_options)
 
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         """See `PluginConnection`."""
-        return self.inner.list_and_watch()
+        return self.target.list_and_watch()
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         """See `PluginConnection`."""
-        return await self.inner.allocate(device_ids)
+        return await self.around("Allocate", partial(self.target.allocate, device_ids))
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
         """See `PluginConnection`."""
-        return await self.inner.get_preferred_allocation(available, must_include, size)
+        make = partial(self.target.get_preferred_allocation, available, must_include, size)
+        return await self.around("GetPreferredAllocation", make)
 
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
         """See `PluginConnection`."""
-        await self.inner.pre_start_container(device_ids, timeout_s)
+        await self.around("PreStartContainer", partial(self.target.pre_start_container, device_ids, timeout_s))
 
     async def close(self) -> None:
         """See `PluginConnection`."""
@@ -196,12 +213,10 @@ class PassingConnection:
 
 
 @define(eq=False)
-class HookedConnection:
+class HookedConnection(PassingConnection):
     """A `PluginConnection` whose calls pass the hooks."""
 
     path: str
-    inner: PluginConnection
-    """The connection itself."""
     _hooks: Hooks
     _cut: set[asyncio.Future[RpcFailed]] = field(factory=set)
 
@@ -212,17 +227,14 @@ class HookedConnection:
             future.set_result(failure)
         return len(waiting)
 
-    async def ready(self) -> None:
-        """See `PluginConnection`."""
-        await self._through.ready()
-
-    async def get_device_plugin_options(self) -> PluginOptions:
-        """See `PluginConnection`."""
-        return await self._through.get_device_plugin_options()
+    @property
+    def target(self) -> PluginConnection:
+        """The connection itself, or what a fault has put around it by now."""
+        return self._hooks.called_through(self.path, self.inner)
 
     async def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         """See `PluginConnection`; it can be cut from outside between two lists."""
-        stream = aiter(self._through.list_and_watch())
+        stream = aiter(self.target.list_and_watch())
         cut: asyncio.Future[RpcFailed] = asyncio.get_running_loop().create_future()
         self._cut.add(cut)
         try:
@@ -241,29 +253,11 @@ class HookedConnection:
             raise cut.result()
         return await unless_done(cut, _anext(stream), cut.result)
 
-    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """See `PluginConnection`."""
-        return await self._through.allocate(device_ids)
-
-    async def get_preferred_allocation(
-        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
-    ) -> tuple[DeviceID, ...]:
-        """See `PluginConnection`."""
-        return await self._through.get_preferred_allocation(available, must_include, size)
-
-    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
-        """See `PluginConnection`."""
-        await self._through.pre_start_container(device_ids, timeout_s)
-
     async def close(self) -> None:
         """See `PluginConnection`."""
         if self in self._hooks.connections:
             self._hooks.connections.remove(self)
         await self.inner.close()
-
-    @property
-    def _through(self) -> PluginConnection:
-        return self._hooks.called_through(self.path, self.inner)
 
 
 async def _anext(stream: AsyncIterator[tuple[Device, ...]]) -> tuple[Device, ...] | None:
@@ -279,7 +273,7 @@ class HookedCalls:
 
     def connection(self, socket_path: str) -> HookedConnection:
         """See `PluginCalls`."""
-        connection = HookedConnection(socket_path, self._calls.connection(socket_path), self._hooks)
+        connection = HookedConnection(self._calls.connection(socket_path), socket_path, self._hooks)
         self._hooks.connections.append(connection)
         return connection
 

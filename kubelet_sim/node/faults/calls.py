@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from attrs import define
 
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
+from kubelet_sim.model.plugin import AllocateAnswer
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.faults.streams import CODES
 from kubelet_sim.node.faults.through import Through, ThroughHook
 
+T = TypeVar("T")
 UNARY = ("GetDevicePluginOptions", "Allocate", "GetPreferredAllocation", "PreStartContainer")
 
 
@@ -26,31 +28,11 @@ class Before(Through):
     async def before(self, call: str) -> None:
         """Raises `RpcFailed`: the call is not made."""
 
-    async def get_device_plugin_options(self) -> PluginOptions:
-        """See `PluginConnection`."""
-        await self._look("GetDevicePluginOptions")
-        return await self.inner.get_device_plugin_options()
-
-    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """See `PluginConnection`."""
-        await self._look("Allocate")
-        return await self.inner.allocate(device_ids)
-
-    async def get_preferred_allocation(
-        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
-    ) -> tuple[DeviceID, ...]:
-        """See `PluginConnection`."""
-        await self._look("GetPreferredAllocation")
-        return await self.inner.get_preferred_allocation(available, must_include, size)
-
-    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
-        """See `PluginConnection`."""
-        await self._look("PreStartContainer")
-        await self.inner.pre_start_container(device_ids, timeout_s)
-
-    async def _look(self, call: str) -> None:
+    async def around(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
+        """See `PassingConnection`."""
         if self.active.arguments["call"] == call:
             await self.before(call)
+        return await make()
 
 
 @define(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +13,6 @@ from attrs import define
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.device import Device
-from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds
 from kubelet_sim.node.faults.calls import UNARY
@@ -81,21 +79,6 @@ def _signal(active: ActiveFault, number: signal.Signals) -> str:
 
 @define(eq=False)
 class _Killed(Through):
-    async def get_device_plugin_options(self) -> PluginOptions:
-        return await self._killing("GetDevicePluginOptions", self.inner.get_device_plugin_options())
-
-    async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        return await self._killing("Allocate", self.inner.allocate(device_ids))
-
-    async def get_preferred_allocation(
-        self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
-    ) -> tuple[DeviceID, ...]:
-        call = self.inner.get_preferred_allocation(available, must_include, size)
-        return await self._killing("GetPreferredAllocation", call)
-
-    async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
-        await self._killing("PreStartContainer", self.inner.pre_start_container(device_ids, timeout_s))
-
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         return self._lists(self.inner.list_and_watch())
 
@@ -103,17 +86,17 @@ class _Killed(Through):
         async def first() -> tuple[Device, ...] | None:
             return await anext(stream, None)
 
-        devices = await self._killing("ListAndWatch", first())
+        devices = await self.around("ListAndWatch", first)
         while devices is not None:
             yield devices
             devices = await first()
 
-    async def _killing(self, call: str, answer: Awaitable[T]) -> T:
+    async def around(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
         after_s = self.active.arguments["after"]
         found = self._found(call)
         if found is not None and not after_s:
             found.send(signal.SIGSTOP)  # the request reaches it, and it cannot answer
-        work = asyncio.ensure_future(answer)
+        work = asyncio.ensure_future(make())
         try:
             if found is not None:
                 await asyncio.wait({work}, timeout=after_s or _ON_ITS_WAY_S)
