@@ -43,8 +43,8 @@ def lines() -> Iterator[str]:
     for name, kind in STEPS.items():
         yield f"| `{name}` | {_keys(kind)} | {_about(kind)} | {kind.comes} |\n"
     yield MIDDLE
-    for word, about in MATCHERS.items():
-        yield f"| `{word}` | {about} |\n"
+    for word, matcher in MATCHERS.items():
+        yield f"| `{word}` | {matcher.about} |\n"
 
 
 def _keys(kind: StepKind) -> str:

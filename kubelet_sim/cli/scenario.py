@@ -13,7 +13,7 @@ from kubelet_sim.foreign import escape_terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubelet_sim.scenario.play.parallel_play import Outcome
+    from kubelet_sim.scenario.play.parallel_play import StoryOutcome
     from kubelet_sim.scenario.story.story import Story
 
 _jobs = click.option(
@@ -121,13 +121,13 @@ def _make_folder(path: Path) -> None:
         raise UsageError(f"cannot write to {path}: {error.strerror or error}") from error
 
 
-def _word(outcome: Outcome, *, skip_unplayable: bool) -> str:
+def _word(outcome: StoryOutcome, *, skip_unplayable: bool) -> str:
     if outcome.is_passed:
         return "passed"
     return "skipped" if skip_unplayable and not outcome.is_playable else "failed"
 
 
-def _tell(outcome: Outcome, word: str, *, quiet: bool) -> None:
+def _tell(outcome: StoryOutcome, word: str, *, quiet: bool) -> None:
     if quiet and word != "failed":
         return
     click.echo(escape_terminal(f"{word.upper() if word == 'failed' else word}  {outcome.story.name}"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubelet_sim.scenario.play import parallel_play as checking
-from kubelet_sim.scenario.play.parallel_play import Outcome, check
+from kubelet_sim.scenario.play.parallel_play import StoryOutcome, check
 from kubelet_sim.scenario.play.player import NotPlayable
 from kubelet_sim.scenario.record.recorder import NotRecorded, record
 from kubelet_sim.scenario.story.story import Story
@@ -31,10 +31,10 @@ IMPOSSIBLE = story("impossible", {"do": "unlink", "name": "nothing"})
 BEYOND = story("beyond", {"do": "pause"})
 
 
-def checked(*stories: dict[str, Any], **how: Any) -> list[Outcome]:
+def checked(*stories: dict[str, Any], **how: Any) -> list[StoryOutcome]:
     """What became of each."""
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[StoryOutcome]:
         return [outcome async for outcome in check(map(story_from_mapping, stories), **how)]
 
     return asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

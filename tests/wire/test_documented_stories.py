@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kubelet_sim.scenario.play.parallel_play import Outcome, check
+from kubelet_sim.scenario.play.parallel_play import StoryOutcome, check
 from kubelet_sim.scenario.plugins.script import read_script
 from kubelet_sim.scenario.record.recorder import record
 from kubelet_sim.scenario.story.story_reader import read_stories
@@ -32,7 +32,7 @@ def yaml_of(name: str) -> str:
 def test_the_documented_story_passes() -> None:
     """As it stands on the page."""
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[StoryOutcome]:
         return [outcome async for outcome in check(read_stories(yaml_of("scenarios.md"), "scenarios.md"))]
 
     (outcome,) = asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
@@ -43,7 +43,7 @@ def test_the_documented_story_passes() -> None:
 def test_the_documented_story_of_the_plugin_watcher_passes() -> None:
     """As it stands on its page. Rules: DM-149, DM-151"""
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[StoryOutcome]:
         name = "register-through-the-plugin-watcher.md"
         return [outcome async for outcome in check(read_stories(yaml_of(name), name))]
 

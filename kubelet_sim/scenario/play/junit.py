@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from junitparser import Failure, Skipped, TestCase, TestSuite
 
 from kubelet_sim.foreign import xml_text
-from kubelet_sim.scenario.play.parallel_play import Outcome
+from kubelet_sim.scenario.play.parallel_play import StoryOutcome
 
 
-def junit_text(outcomes: Sequence[Outcome]) -> str:
+def junit_text(outcomes: Sequence[StoryOutcome]) -> str:
     """One suite with a case for each story, in order; a story whose node cannot be is skipped."""
     suite = TestSuite("kubelet-sim scenario")
     for outcome in outcomes:
@@ -20,7 +20,7 @@ def junit_text(outcomes: Sequence[Outcome]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{document.decode("utf-8")}\n'
 
 
-def _case(outcome: Outcome) -> TestCase:
+def _case(outcome: StoryOutcome) -> TestCase:
     story = outcome.story
     case = TestCase(xml_text(story.name), xml_text(story.source or "story"), round(outcome.duration_s, 3))
     if not outcome.is_passed:

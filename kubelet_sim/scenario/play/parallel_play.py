@@ -21,7 +21,7 @@ PATIENCE_S = 120.0
 
 
 @frozen
-class Outcome:
+class StoryOutcome:
     """What became of a story."""
 
     story: Story
@@ -54,7 +54,7 @@ async def check(
     patience_s: float = PATIENCE_S,
     transcripts: Path | None = None,
     settles: bool = False,
-) -> AsyncGenerator[Outcome, None]:
+) -> AsyncGenerator[StoryOutcome, None]:
     """Play stories, some at a time; yields in their order, each as soon as those before it are over.
 
     Args:
@@ -67,7 +67,7 @@ async def check(
     """
     turn = asyncio.Semaphore(at_once)
 
-    async def one(story: Story) -> Outcome:
+    async def one(story: Story) -> StoryOutcome:
         async with turn:
             begun_s = time.monotonic()
             transcript = None if transcripts is None else transcripts / transcript_name(story)
@@ -100,15 +100,17 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60] or "-"
 
 
-async def _outcome(story: Story, playing: Awaitable[Played], patience_s: float) -> Outcome:
+async def _outcome(story: Story, playing: Awaitable[Played], patience_s: float) -> StoryOutcome:
     try:
         async with asyncio.timeout(patience_s):
-            return Outcome(story, await playing)
+            return StoryOutcome(story, await playing)
     except NotPlayable as reason:
-        return Outcome(story, problem=str(reason), is_playable=False)
+        return StoryOutcome(story, problem=str(reason), is_playable=False)
     except TimeoutError:
-        return Outcome(story, problem=f"{story.name} did not come to its end within {patience_s:g} s")
+        return StoryOutcome(story, problem=f"{story.name} did not come to its end within {patience_s:g} s")
     except KubeletSimError as error:
-        return Outcome(story, problem=f"{story.name}: {error}")
+        return StoryOutcome(story, problem=f"{story.name}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug of ours in one story is no reason to hide the others
-        return Outcome(story, problem=f"{story.name}: this should not have happened: {type(error).__name__}: {error}")
+        return StoryOutcome(
+            story, problem=f"{story.name}: this should not have happened: {type(error).__name__}: {error}"
+        )

@@ -23,7 +23,7 @@ from attrs import define, evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
-from kubelet_sim.scenario.play.parallel_play import Outcome, check
+from kubelet_sim.scenario.play.parallel_play import StoryOutcome, check
 from kubelet_sim.scenario.play.player import PlayedStep
 from kubelet_sim.scenario.play.settled_node import lives_by_itself
 from kubelet_sim.scenario.record import expectation_edits as editing
@@ -49,7 +49,7 @@ class NotRecorded(KubeletSimError):
     """
 
 
-Again = Mapping[str, Outcome]
+Again = Mapping[str, StoryOutcome]
 """What became of stories that were played a second time, by name."""
 _NOT_AGAIN: Again = MappingProxyType({})
 
@@ -74,7 +74,7 @@ class StoryFile:
         documents = [value for _, value in read_documents(text, source)]
         return cls(documents, is_json=False, indent=None, is_ascii=text.isascii())
 
-    def recorded(self, outcomes: Sequence[Outcome], again: Again = _NOT_AGAIN) -> StoryFile:
+    def recorded(self, outcomes: Sequence[StoryOutcome], again: Again = _NOT_AGAIN) -> StoryFile:
         """The same with what came in each step of its stories, which were played in order.
 
         Args:
@@ -130,12 +130,12 @@ async def record(
     return text, stories
 
 
-async def _played(stories: Iterable[Story], at_once: int) -> list[Outcome]:
+async def _played(stories: Iterable[Story], at_once: int) -> list[StoryOutcome]:
     playing = check(stories, at_once=at_once, to_the_end=True, patience_s=_PATIENCE_S, settles=True)
     return [outcome async for outcome in playing]
 
 
-def _did_not_come_again(outcome: Outcome) -> NotRecorded:
+def _did_not_come_again(outcome: StoryOutcome) -> NotRecorded:
     """About a story that is recorded, and does not pass."""
     if outcome.played is None or (wrong := outcome.played.wrong) is None:
         return NotRecorded(outcome.problem)
@@ -157,7 +157,7 @@ def difference(before: str, after: str, source: str) -> list[str]:
     return list(lines)
 
 
-def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Outcome], again: Again) -> str | None:
+def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[StoryOutcome], again: Again) -> str | None:
     """The text with new expectations and nothing else changed; `None` if that does not say what it should."""
     changes = [
         (step.step.place, _expectation(outcome.story, step, again.get(outcome.story.name)))
@@ -185,7 +185,7 @@ def _is_to_record(step: PlayedStep) -> bool:
     return step.step.expect is NO_EXPECTATION or not step.is_right
 
 
-def _expectation(story: Story, step: PlayedStep, again: Outcome | None) -> Any:
+def _expectation(story: Story, step: PlayedStep, again: StoryOutcome | None) -> Any:
     """What came, as a story says it; a patience that stands there stays."""
     came = _as_json(step.came)
     try:
@@ -203,7 +203,7 @@ def _expectation(story: Story, step: PlayedStep, again: Outcome | None) -> Any:
     return {**waits, **(told if isinstance(told, dict) and not waits.keys() & told.keys() else {"exactly": came})}
 
 
-def _came_in(outcome: Outcome, step: PlayedStep) -> Any:
+def _came_in(outcome: StoryOutcome, step: PlayedStep) -> Any:
     """What came in that step there. Raises `NotRecorded`."""
     if outcome.played is None:
         raise NotRecorded(outcome.problem)
@@ -260,7 +260,7 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def _record(story: dict[str, Any], outcome: Outcome, again: Outcome | None) -> None:
+def _record(story: dict[str, Any], outcome: StoryOutcome, again: StoryOutcome | None) -> None:
     """Put what came into the story; steps of fragments belong to other files, and have to be right already."""
     if outcome.played is None:
         raise NotRecorded(outcome.problem)

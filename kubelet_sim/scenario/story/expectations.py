@@ -18,6 +18,7 @@ from attrs import frozen
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.scenario.story import values
+from kubelet_sim.scenario.story.values import Schema, ValueKind
 
 _TEXTS = ("message", "error")
 """Where `...` stands for any text."""
@@ -67,7 +68,7 @@ def check(expected: Any) -> None:
         case Mapping() if is_matcher(expected):
             for word, operand in expected.items():
                 try:
-                    _MATCHERS[word].check(operand)
+                    MATCHERS[word].operand(operand)
                 except _Operand as error:
                     raise _Operand(f"{word}: {error}", (word, *error.way)) from error
                 except UsageError as error:
@@ -93,13 +94,13 @@ class _Operand(values.Misplaced):
 
 def is_matcher(expected: Any) -> bool:
     """Whether it is a mapping of a matcher's words, and nothing else."""
-    return isinstance(expected, Mapping) and bool(expected) and expected.keys() <= _MATCHERS.keys()
+    return isinstance(expected, Mapping) and bool(expected) and expected.keys() <= MATCHERS.keys()
 
 
 def _fits(expected: Any, came: Any, key: str) -> bool:
     match expected:
         case Mapping() if is_matcher(expected):
-            return all(_MATCHERS[word].fits(operand, came, key) for word, operand in expected.items())
+            return all(MATCHERS[word].fits(operand, came, key) for word, operand in expected.items())
         case Mapping():
             return _fits_mapping(expected, came)
         case str() if key in _TEXTS and isinstance(came, str):
@@ -207,106 +208,126 @@ def _exactly(expected: Any, came: Any, _: str) -> bool:
     return _fits(expected, came, "")
 
 
-def _one_of(expected: Any, came: Any, key: str) -> bool:
-    return any(_fits(each, came, key) for each in expected)
-
-
 def _in_order(expected: Any, came: Any, _: str) -> bool:
     return _fits(expected, came, _IN_ORDER[0])
 
 
-def _between(expected: Any, came: Any, _: str) -> bool:
-    low, high = expected
-    return KINDS["number"](came) and low <= came <= high
-
-
-def _any(expected: Any, came: Any, _: str) -> bool:
-    return expected is True or KINDS[expected](came)
-
-
-def _check_contains(value: Any) -> None:
+@values.kind({"type": ["string", "object", "array"]})
+def _part(value: Any) -> None:
     if not isinstance(value, str | Mapping | list | tuple):
         raise UsageError(f"expected a part: a text, a mapping or a list, not {value!r}")
     check(value)
 
 
-def _check_list(value: Any) -> None:
+@values.kind(values.items.schema)
+def _list(value: Any) -> None:
     check(values.items(value))
 
 
-def _check_regex(value: Any) -> None:
+@values.kind({"type": "string", "format": "regex"})
+def _regex(value: Any) -> None:
     try:
         re.compile(values.text(value))
     except re.error as error:
         raise UsageError(f"{value!r} is no regular expression: {error}") from error
 
 
-def _check_number(value: Any) -> None:
+@values.kind({"type": "number"})
+def _number(value: Any) -> None:
     if not KINDS["number"](value):
         raise UsageError(f"expected a number, not {value!r}")
 
 
-def _check_between(value: Any) -> None:
+@values.kind({"type": "array", "minItems": 2, "maxItems": 2})
+def _range(value: Any) -> None:
     match value:
         case [low, high] if KINDS["number"](low) and KINDS["number"](high) and low <= high:
             return
     raise UsageError(f"expected [lowest, highest], not {value!r}")
 
 
-def _check_true(value: Any) -> None:
+@values.kind({"const": True})
+def _true(value: Any) -> None:
     if value is not True:
         raise UsageError(f"expected true, not {value!r}")
 
 
-def _check_any(value: Any) -> None:
+@values.kind({"enum": [True, *KINDS]})
+def _kind(value: Any) -> None:
     if value is not True and not (isinstance(value, str) and value in KINDS):
         raise UsageError(f"expected true or one of {', '.join(KINDS)}, not {value!r}")
 
 
 @frozen
 class Matcher:
-    """One word of a matcher."""
+    """One word with which a story may say what it expects."""
 
     about: str
     fits: Callable[[Any, Any, str], bool]
-    check: Callable[[Any], None]
+    """Takes what the word is given, what came, and the key that it came under."""
+    operand: ValueKind[None]
+    """What the word may be given."""
 
 
-_MATCHERS: Mapping[str, Matcher] = MappingProxyType(
+_ANY_VALUE = ValueKind(check, {})
+MATCHERS: Mapping[str, Matcher] = MappingProxyType(
     {
         "contains": Matcher(
             "A part: a mapping may have further keys, those in it likewise; a list further items; a text more around it.",
             _contains,
-            _check_contains,
+            _part,
         ),
-        "unordered": Matcher(
-            "These items, in any order.", lambda expected, came, _: _fits(expected, came, ""), _check_list
+        "unordered": Matcher("These items, in any order.", lambda expected, came, _: _fits(expected, came, ""), _list),
+        "ordered": Matcher("These items, in this order.", _in_order, _list),
+        "one-of": Matcher(
+            "One of these.", lambda expected, came, key: any(_fits(each, came, key) for each in expected), _list
         ),
-        "ordered": Matcher("These items, in this order.", _in_order, _check_list),
-        "one-of": Matcher("One of these.", _one_of, _check_list),
         "matches": Matcher(
             "A text in which the regular expression is found; `^` and `$` hold it at the ends.",
             lambda expected, came, _: isinstance(came, str) and re.search(expected, came) is not None,
-            _check_regex,
+            _regex,
         ),
-        "between": Matcher("A number from the first to the second, both included.", _between, _check_between),
+        "between": Matcher(
+            "A number from the first to the second, both included.",
+            lambda expected, came, _: KINDS["number"](came) and expected[0] <= came <= expected[1],
+            _range,
+        ),
         "at-least": Matcher(
             "A number, this one or a greater one.",
             lambda expected, came, _: KINDS["number"](came) and came >= expected,
-            _check_number,
+            _number,
         ),
         "at-most": Matcher(
             "A number, this one or a smaller one.",
             lambda expected, came, _: KINDS["number"](came) and came <= expected,
-            _check_number,
+            _number,
         ),
-        "not": Matcher("Anything but this.", lambda expected, came, key: not _fits(expected, came, key), check),
-        "absent": Matcher("There is no such key.", lambda _, __, ___: False, _check_true),
+        "not": Matcher("Anything but this.", lambda expected, came, key: not _fits(expected, came, key), _ANY_VALUE),
+        "absent": Matcher("There is no such key.", lambda _, __, ___: False, _true),
         "any": Matcher(
-            "Anything; with a kind (`text`, `number`, `truth`, `list`, `mapping`), of that.", _any, _check_any
+            "Anything; with a kind (`text`, `number`, `truth`, `list`, `mapping`), of that.",
+            lambda expected, came, _: expected is True or KINDS[expected](came),
+            _kind,
         ),
-        "exactly": Matcher("This, in which the words of matchers are names.", _exactly, lambda _: None),
+        "exactly": Matcher("This, in which the words of matchers are names.", _exactly, ValueKind(lambda _: None, {})),
     }
 )
-MATCHERS: Mapping[str, str] = MappingProxyType({word: each.about for word, each in _MATCHERS.items()})
-"""What each word means."""
+"""Every word there is."""
+
+
+def expectation_schema() -> Schema:
+    """The JSON Schema of what a step may expect: anything, with a patience or without."""
+    within = {
+        "type": "object",
+        "properties": {"within": values.or_variable(values.seconds.schema), "clock": {"enum": list(CLOCKS)}},
+        "required": ["within"],
+    }
+    return {"anyOf": [within, {"$ref": "#/$defs/matcher"}, {}]}
+
+
+def matcher_schema() -> Schema:
+    """The JSON Schema of a matcher, which has one of its words at least."""
+    words = {
+        word: values.or_variable(each.operand.schema) | {"description": each.about} for word, each in MATCHERS.items()
+    }
+    return values.closed(words) | {"minProperties": 1}

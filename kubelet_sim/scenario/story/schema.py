@@ -7,14 +7,12 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubelet_sim.scenario.plugins.command import read_command
 from kubelet_sim.scenario.plugins.script import DEVICES_SCHEMA, read_script
 from kubelet_sim.scenario.steps import STEPS
-from kubelet_sim.scenario.story.expectations import CLOCKS, KINDS, MATCHERS
+from kubelet_sim.scenario.story.expectations import expectation_schema, matcher_schema
 from kubelet_sim.scenario.story.node_spec import read_node
-from kubelet_sim.scenario.story.values import Schema, closed, items, or_variable, seconds, text, text_or_texts, texts
+from kubelet_sim.scenario.story.values import Schema, closed, text, text_or_texts, texts
 
 _ONE_OR_MORE = text_or_texts.schema
 
@@ -35,8 +33,8 @@ def schema() -> Schema:
             "step": {
                 "anyOf": [*(kind.schema() for kind in STEPS.values()), closed({"include": _ONE_OR_MORE}, ("include",))]
             },
-            "expect": _expect(),
-            "matcher": _matcher(),
+            "expect": expectation_schema(),
+            "matcher": matcher_schema(),
         },
     }
 
@@ -53,30 +51,3 @@ def _story() -> Schema:
             "steps": {"type": "array", "items": {"$ref": "#/$defs/step"}},
         }
     )
-
-
-def _expect() -> Schema:
-    within: Schema = {
-        "type": "object",
-        "properties": {"within": or_variable(seconds.schema), "clock": {"enum": list(CLOCKS)}},
-        "required": ["within"],
-    }
-    return {"anyOf": [within, {"$ref": "#/$defs/matcher"}, {}]}
-
-
-def _matcher() -> Schema:
-    operands: Mapping[str, Schema] = {
-        "contains": {"type": ["string", "object", "array"]},
-        "unordered": items.schema,
-        "ordered": items.schema,
-        "one-of": items.schema,
-        "matches": {"type": "string", "format": "regex"},
-        "between": {"type": "array", "minItems": 2, "maxItems": 2},
-        "at-least": {"type": "number"},
-        "at-most": {"type": "number"},
-        "absent": {"const": True},
-        "any": {"enum": [True, *KINDS]},
-    }
-    return closed(
-        {word: or_variable(operands.get(word, {})) | {"description": about} for word, about in MATCHERS.items()}
-    ) | {"minProperties": 1}

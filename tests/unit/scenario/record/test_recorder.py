@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.scenario.play.parallel_play import Outcome
+from kubelet_sim.scenario.play.parallel_play import StoryOutcome
 from kubelet_sim.scenario.play.player import Played, PlayedStep
 from kubelet_sim.scenario.record.recorder import NotRecorded, StoryFile
 from kubelet_sim.scenario.story.story_reader import read_stories
@@ -33,13 +33,13 @@ ODD = [
 ]
 
 
-def played(text: str, *came: Any, failure: str = "") -> list[Outcome]:
+def played(text: str, *came: Any, failure: str = "") -> list[StoryOutcome]:
     """The stories of a file as if this had come in every step, one after the other."""
     answers = iter(came)
     outcomes = []
     for story in read_stories(text, "f"):
         steps = tuple(PlayedStep(step, next(answers), (), failure) for step in story.steps)
-        outcomes.append(Outcome(story, Played(story, steps)))
+        outcomes.append(StoryOutcome(story, Played(story, steps)))
     return outcomes
 
 
@@ -94,7 +94,7 @@ def test_a_step_that_could_not_be_played_is_not_recorded() -> None:
         StoryFile.read(text, "f").recorded(played(text, None, failure="no kubelet"))
     (story,) = read_stories(text, "f")
     with pytest.raises(NotRecorded, match="why"):
-        StoryFile.read(text, "f").recorded([Outcome(story, problem="why")])
+        StoryFile.read(text, "f").recorded([StoryOutcome(story, problem="why")])
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

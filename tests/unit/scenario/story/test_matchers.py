@@ -92,4 +92,4 @@ def test_patience() -> None:
 
 def test_every_word_is_told() -> None:
     """The page has a sentence for each."""
-    assert all(text.endswith(".") for text in MATCHERS.values())
+    assert all(each.about.endswith(".") for each in MATCHERS.values())
