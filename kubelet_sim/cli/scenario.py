@@ -102,9 +102,9 @@ def check(  # noqa: PLR0913 - one for each option
 
     run_interruptible(play())
     if junit is not None:
-        from kubelet_sim.scenario.play.junit import junit_text
+        from kubelet_sim.present.junit import stories_junit
 
-        write_text(junit, junit_text(outcomes))
+        write_text(junit, stories_junit(outcomes))
     if counts["skipped"]:
         click.echo(f"{counts['skipped']} skipped: not playable")
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")

@@ -21,6 +21,7 @@ from kubelet_sim.conformance.reports.report_text import (
 )
 from kubelet_sim.conformance.verdict import Outcome, Report
 from kubelet_sim.foreign import xml_text
+from kubelet_sim.present.junit import junit_bytes, junit_case, junit_time
 from kubelet_sim.present.record_lines import record_line
 
 
@@ -34,9 +35,8 @@ def render(reports: Sequence[Report]) -> bytes:
     root.tests = sum(suite.tests for suite in suites)
     root.failures = sum(suite.failures for suite in suites)
     root.errors = sum(suite.errors for suite in suites)
-    root.time = _seconds(sum(report.took_s for report in reports))
-    document: bytes = root.tostring()  # type: ignore[no-untyped-call]
-    return document + b"\n"
+    root.time = junit_time(sum(report.took_s for report in reports))
+    return junit_bytes(root)
 
 
 def _suites(report: Report) -> Iterator[TestSuite]:
@@ -53,7 +53,7 @@ def _suites(report: Report) -> Iterator[TestSuite]:
         suite.failures = sum(mark in (OutcomeMark.FAIL, OutcomeMark.FIXED) for mark in marks)
         suite.errors = marks.count(OutcomeMark.BROKEN)
         suite.skipped = sum(mark in (OutcomeMark.SKIP, OutcomeMark.KNOWN) for mark in marks)
-        suite.time = _seconds(sum(each.took_s for each in held))
+        suite.time = junit_time(sum(each.took_s for each in held))
         yield suite
 
 
@@ -61,9 +61,6 @@ def _case(report: Report, outcome: Outcome) -> TestCase:
     check, mark = outcome.check, mark_of(report, outcome)
     # A dot ends a package: the releases of a kubelet are one package each, and a patch release goes on in its history.
     minor = "-".join(report.about.kubelet_version.split(".")[:2])
-    case = TestCase(
-        check.id, f"conformance.kubelet-{minor.removeprefix('v')}.{check.group.value}", _seconds(outcome.took_s)
-    )
     message = xml_text(what_came(report, outcome))
     result = {
         OutcomeMark.FAIL: Failure(message, outcome.worst.value if outcome.worst else "error"),
@@ -72,10 +69,9 @@ def _case(report: Report, outcome: Outcome) -> TestCase:
         OutcomeMark.SKIP: Skipped(message, "skipped"),
         OutcomeMark.KNOWN: Skipped(f"known failure: {message}", "known failure"),
     }.get(mark)
-    if result is not None:
-        if mark is not OutcomeMark.SKIP:
-            result.text = xml_text("\n".join(_whole(report, outcome)))
-        case.result = [result]
+    text = "" if mark is OutcomeMark.SKIP else "\n".join(_whole(report, outcome))
+    classname = f"conformance.kubelet-{minor.removeprefix('v')}.{check.group.value}"
+    case = junit_case(check.id, classname, outcome.took_s, result, text)
     said = list(_besides(report, outcome))
     if said:
         case.system_out = xml_text("\n".join(said))
@@ -97,7 +93,3 @@ def _besides(report: Report, outcome: Outcome) -> Iterator[str]:
     if outcome.output:
         yield "output of the plugin:"
         yield from outcome.output
-
-
-def _seconds(seconds: float) -> float:
-    return round(max(seconds, 0.0), 3)

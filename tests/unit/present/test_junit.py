@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from junitparser import Failure, Skipped, TestSuite
 
-from kubelet_sim.scenario.play.junit import junit_text
+from kubelet_sim.present.junit import stories_junit
 from kubelet_sim.scenario.play.parallel_play import StoryOutcome
 from kubelet_sim.scenario.play.player import Played
 from kubelet_sim.scenario.story.story_reader import story_from_mapping
@@ -17,7 +17,7 @@ def test_each_story_is_a_case() -> None:
     passed = StoryOutcome(STORY, Played(STORY, ()), duration_s=1.2345)
     failed = StoryOutcome(STORY, problem="first \x00\nsecond <", duration_s=1.0)
     skipped = StoryOutcome(STORY, problem="no such node", is_playable=False)
-    text = junit_text([passed, failed, skipped])
+    text = stories_junit([passed, failed, skipped])
     assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuite ')
     suite = TestSuite.fromstring(text)
     assert (suite.name, suite.tests, suite.failures, suite.skipped, suite.errors) == (
