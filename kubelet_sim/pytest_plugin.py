@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker."""
+    """Declares the marker of the plugin's fixtures."""
     config.addinivalue_line(
         "markers", "kubelet_version(*versions): the kubelet releases on which the test runs, such as '1.24'"
     )

@@ -40,7 +40,7 @@ class AttachedPlugin:
 
     @property
     def was_started(self) -> bool:
-        """By somebody, we hope."""
+        """Always true: somebody else has started it."""
         return True
 
     @property
@@ -53,16 +53,16 @@ class AttachedPlugin:
         return not psutil.pid_exists(self._pid)
 
     def family(self) -> list[int]:
-        """Its process, if it is known."""
+        """The ids of its one process, if that is known."""
         return [] if self.pid is None else [self.pid]
 
     def output(self, since_s: float = 0.0) -> str:
-        """Nothing."""
+        """Always empty: what the plugin writes goes elsewhere."""
         del since_s
         return ""
 
     async def start(self) -> None:
-        """Raises `UsageError`."""
+        """Raises `UsageError`: the process is not ours to start."""
         raise UsageError("a plugin that was attached to cannot be started: give its command instead")
 
     async def ended(self, within_s: float) -> bool:
@@ -79,10 +79,10 @@ class AttachedPlugin:
         self.signal(15)
 
     async def kill(self) -> None:
-        """Nothing: it is not ours."""
+        """Does nothing: the process is not ours to end."""
 
     async def close(self, grace_s: float = 0.0) -> None:
-        """Nothing: it goes on without us."""
+        """Does nothing: the process goes on without us."""
         del grace_s
 
 

@@ -39,11 +39,11 @@ class RecordedConnection:
         """How long each call took so far, those that failed included."""
 
     async def options(self) -> PluginOptions:
-        """GetDevicePluginOptions."""
+        """Calls GetDevicePluginOptions and returns what the plugin answers."""
         return await self.timed("GetDevicePluginOptions", self.inner.get_device_plugin_options())
 
     async def allocate(self, ids: Sequence[str]) -> AllocateAnswer:
-        """Allocate with one container request, as the kubelet makes it."""
+        """Calls Allocate with one container request, as the kubelet makes it."""
         return await self.timed(f"Allocate({_shown(ids)})", self.inner.allocate(_ids(ids)))
 
     async def allocate_each(self, requests: Sequence[Sequence[str]]) -> AllocateAnswer:
@@ -54,16 +54,16 @@ class RecordedConnection:
         return await self.timed(what, self.inner.call(path, request, messages.decode_allocate_answer))
 
     async def prefer(self, available: Sequence[str], must_include: Sequence[str], size: int) -> tuple[DeviceID, ...]:
-        """GetPreferredAllocation: the ids of the first container, none without one."""
+        """Calls GetPreferredAllocation; returns the ids for the first container, none if there is none."""
         what = f"GetPreferredAllocation({size} of {_shown(available)}; with {_shown(must_include)})"
         return await self.timed(what, self.inner.get_preferred_allocation(_ids(available), _ids(must_include), size))
 
     async def pre_start(self, ids: Sequence[str], within_s: float = PRE_START_TIMEOUT_S) -> None:
-        """PreStartContainer, with the kubelet's deadline."""
+        """Calls PreStartContainer, with the kubelet's deadline."""
         await self.timed(f"PreStartContainer({_shown(ids)})", self.inner.pre_start_container(_ids(ids), within_s))
 
     async def lists(self) -> AsyncIterator[tuple[Device, ...]]:
-        """ListAndWatch: each list; close the iterator (`aclose`) to cut the stream."""
+        """Calls ListAndWatch and yields each list; close the iterator (`aclose`) to cut the stream."""
         self._add("ListAndWatch opened")
         count = 0
         try:

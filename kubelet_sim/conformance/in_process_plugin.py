@@ -50,7 +50,7 @@ class InProcessPlugin(PluginProcess):
 
     @property
     def was_started(self) -> bool:
-        """Whether it was ever entered."""
+        """Whether the context manager was ever entered."""
         return self.started_at_s is not None
 
     @property
@@ -89,7 +89,7 @@ class InProcessPlugin(PluginProcess):
         return self.has_ended or not self.was_started
 
     async def kill(self) -> None:
-        """Leave it: there is no harder way."""
+        """Leaves the context manager: there is no harder way."""
         self.signal(signal.SIGKILL)
         await self.ended(5.0)
 
@@ -99,7 +99,7 @@ class InProcessPlugin(PluginProcess):
         await self.ended(grace_s)
 
     def family(self) -> list[int]:
-        """No process is its own."""
+        """Always empty: no process is the plugin's own."""
         return []
 
     async def _leave(self, context: AbstractContextManager[object]) -> None:

@@ -51,10 +51,10 @@ def verdict(
 
 
 class _SilentJournal:
-    """A journal that nobody reads."""
+    """A journal that keeps nothing, for a core of which only the verdict counts."""
 
     def append(self, decision: Decision) -> None:
-        """See `Journal`."""
+        """Forgets the decision."""
 
 
 def _finished(walk: Walk[R]) -> R:

@@ -27,7 +27,7 @@ from kubelet_sim.wire.messages import encode_devices
 
 @frozen
 class RegisterCall:
-    """A plugin asked to be registered; whether it was is another matter: see `PluginLog.streams`."""
+    """One request of a plugin to be registered; whether it was is another matter: see `PluginLog.streams`."""
 
     at_s: float
     registration: Registration
@@ -42,13 +42,13 @@ class RegisterCall:
 
     @property
     def resource(self) -> ResourceName:
-        """What it is for."""
+        """The resource that the plugin asked to be registered for."""
         return self.registration.resource
 
 
 @frozen
 class OpenedStream:
-    """The kubelet opened a stream: the registration had come to its end."""
+    """A ListAndWatch stream that the kubelet opened: the registration had come to its end."""
 
     at_s: float
     client: ClientID
@@ -59,7 +59,7 @@ class OpenedStream:
 
 @frozen
 class ReceivedList:
-    """A list came."""
+    """A list of devices that came on a stream."""
 
     at_s: float
     client: ClientID
@@ -76,7 +76,7 @@ class ReceivedList:
 
 @frozen
 class EndedStream:
-    """A stream ended, and not because the kubelet did."""
+    """The end of a ListAndWatch stream, for other reasons than the kubelet's own end."""
 
     at_s: float
     client: ClientID
@@ -108,7 +108,7 @@ class PluginLog(Hook):
         return tuple(sorted({each.resource for each in self.registrations}))
 
     def registrations_of(self, resource: str, since_s: float = 0.0) -> list[RegisterCall]:
-        """Those of a resource, from that moment on."""
+        """The requests to register a resource, from that moment on."""
         return [each for each in self.registrations if each.resource == resource and each.at_s >= since_s]
 
     def lists_of(self, resource: str, since_s: float = 0.0) -> list[ReceivedList]:
@@ -144,7 +144,7 @@ class PluginLog(Hook):
     # --- noting
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
-        """See `Hook`."""
+        """Adds the call to the log, before anybody answers it."""
         path = socket_path(str(self._node.root.layout.device_plugins), SocketName(registration.socket_name))
         incarnation = self._node.transcript.incarnation
         self.registrations.append(RegisterCall(time.monotonic(), registration, deadline_s, path, incarnation))

@@ -1,4 +1,4 @@
-"""Pods of a check: put on the node, looked at, and gone again."""
+"""Pods that a check puts on its node, looks at, and removes again."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from kubelet_sim.wire.plugin_client import GrpcPluginCalls
 
 @define
 class ProbeResult:
-    """What came of it."""
+    """What was found when one resource was dialled during its first Register call."""
 
     resource: ResourceName
     accepted_at_once: bool = False
@@ -55,7 +55,7 @@ class StartProbe(Hook):
         self.probes: dict[ResourceName, ProbeResult] = {}
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
-        """See `Hook`."""
+        """Dials the plugin while its Register call waits, at the first call for each resource."""
         del deadline_s
         if registration.resource in self.probes:
             return

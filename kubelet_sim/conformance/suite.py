@@ -40,7 +40,7 @@ LOST = "the plugin was lost in an earlier check, and did not come back"
 
 @frozen
 class Progress:
-    """Something happened in a run."""
+    """Tells a listener what happened in a run: a check began or ended, or something about the whole."""
 
     done: int
     total: int
@@ -108,7 +108,7 @@ async def conform(
 
 
 class Suite:
-    """One run against one kubelet."""
+    """Plays the chosen checks against one kubelet, in stages."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Suite:
         return report
 
     def _report(self, began_s: float, *, was_interrupted: bool = False) -> Report:
-        """What there is by now."""
+        """The report of what there is by now."""
         outcomes = tuple(self._outcomes[each.id] for each in self._checks if each.id in self._outcomes)
         config = self._config
         about = About(
@@ -346,7 +346,7 @@ class Suite:
 
 
 def _tested(config: SuiteConfig) -> str:
-    """What is tested, for people."""
+    """What is tested, as a text for people: a command, a function, or a directory that was attached at."""
     if config.start is not None:
         return f"{getattr(config.start, '__qualname__', config.start)} in this process"
     return shlex.join(config.command or config.consumer) or f"attached at {config.attach}"

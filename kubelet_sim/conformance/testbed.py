@@ -62,7 +62,7 @@ class IdleWindow:
 
     @property
     def length_s(self) -> float:
-        """How long the window was."""
+        """How long the window was, in seconds."""
         return self.end_s - self.begin_s
 
 
@@ -285,7 +285,7 @@ class Testbed:
         return self.window
 
     async def fresh_window(self, length_s: float) -> IdleWindow:
-        """A window that begins now."""
+        """Waits so long, and returns that window."""
         begin_s, used_s = time.monotonic(), cpu_s(self.plugin.pid)
         await asyncio.sleep(length_s)
         return IdleWindow(begin_s, time.monotonic(), _used(used_s, cpu_s(self.plugin.pid)))

@@ -15,7 +15,7 @@ _NOTHING: Mapping[str, Json] = MappingProxyType({})
 
 
 class Status(Enum):
-    """What came of a check."""
+    """What a check came to: passed, failed, warned, skipped or broken."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -41,7 +41,7 @@ class Finding:
 
 @frozen
 class Outcome:
-    """One check, done."""
+    """What came of one check that was made or left out, with its findings and evidence."""
 
     check: Check
     status: Status
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def status_of(findings: Iterable[Finding]) -> Status:
-    """What findings come to."""
+    """The status that findings come to: the worst of them decides, infos do not count."""
     levels = {each.level for each in findings}
     if Level.ERROR in levels:
         return Status.FAILED
@@ -119,7 +119,7 @@ class Report:
         return tuple(filter(self.is_bad, self.outcomes))
 
     def is_bad(self, outcome: Outcome) -> bool:
-        """Whether the run fails because of it."""
+        """Whether the run fails because of that outcome."""
         found = {Status.FAILED, Status.BROKEN} | ({Status.WARNED} if self.is_strict else set())
         if outcome.is_known:
             return outcome.status is Status.PASSED
@@ -131,5 +131,5 @@ class Report:
         return self.has_come and any(each.status not in (Status.SKIPPED, Status.BROKEN) for each in self.outcomes)
 
     def count(self, status: Status) -> int:
-        """How many checks came to that."""
+        """How many checks came to that status."""
         return sum(each.status is status for each in self.outcomes)

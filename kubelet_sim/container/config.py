@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 
 class Giver(Enum):
-    """Who put an entry there."""
+    """Who put an entry into a container's configuration."""
 
     PLUGIN = "plugin"
     POD = "pod"
@@ -62,7 +62,7 @@ class MadeByKubelet(Enum):
 
 @frozen
 class Bind:
-    """One mount. Rules: DM-126, DM-127"""
+    """A mount of a container. Rules: DM-126, DM-127"""
 
     container_path: str
     host_path: str
@@ -77,7 +77,7 @@ class Bind:
 
 @frozen
 class ContainerDevice:
-    """One device node. Rules: DM-126"""
+    """A device node of a container. Rules: DM-126"""
 
     container_path: str
     host_path: str

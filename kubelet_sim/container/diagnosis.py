@@ -42,7 +42,7 @@ _SYSTEM_TARGETS = {
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """How bad it is what a remark tells."""
 
     ERROR = "error"
     """A runtime does not start the container."""

@@ -19,7 +19,7 @@ from kubelet_sim.errors import ContainerRefused
 
 @frozen
 class ExplainedEntry:
-    """One entry of the container."""
+    """An entry of a container, with who put it there."""
 
     part: str
     key: str

@@ -9,7 +9,7 @@ from attrs import frozen
 
 
 class FileKind(Enum):
-    """What lies at a path."""
+    """The kind of a file that lies at a path of the host."""
 
     CHARACTER = "c"
     BLOCK = "b"
@@ -58,17 +58,17 @@ class NoHost:
     """A host without any file: for who only wants to see the merged settings."""
 
     def look(self, path: str) -> HostFile | None:  # noqa: ARG002 - there is nothing anywhere
-        """Nothing."""
+        """Finds nothing at any path."""
         return None
 
     def resolved(self, path: str) -> str | None:  # noqa: ARG002 - likewise
-        """Nowhere."""
+        """Leads nowhere from any path."""
         return None
 
     def entries(self, directory: str) -> tuple[str, ...] | None:  # noqa: ARG002 - likewise
-        """Nothing."""
+        """Finds no directory at any path."""
         return None
 
     def text(self, path: str) -> str:
-        """Raises."""
+        """Raises `FileNotFoundError` for any path."""
         raise FileNotFoundError(path)

@@ -26,7 +26,7 @@ class ManifestPart:
         return self.value.get(str(name)) is not None
 
     def text(self, name: str, default: str = "") -> str:
-        """The text of a field."""
+        """The text of the field of that name, or the default."""
         value = self._of(name, str, "text")
         return default if value is None else str(value)
 
@@ -47,7 +47,7 @@ class ManifestPart:
         return ManifestPart(self._of(name, Mapping, "a mapping") or {}, self._at(name))
 
     def parts(self, name: str) -> Iterator[ManifestPart]:
-        """The mappings of a list."""
+        """The mappings in the list of that name, each with its place."""
         for number, value in enumerate(self._of(name, list, "a list") or ()):
             where = f"{self._at(name)}[{number}]"
             if not isinstance(value, Mapping):
@@ -55,7 +55,7 @@ class ManifestPart:
             yield ManifestPart(value, where)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The texts of a list."""
+        """The texts in the list of that name."""
         values = self._of(name, list, "a list") or []
         for value in values:
             if not isinstance(value, str):

@@ -49,7 +49,7 @@ class ObservedMount:
 
 @frozen
 class ObservedContainer:
-    """Everything that was looked at."""
+    """What was seen inside of a container that really ran."""
 
     env: Mapping[str, str]
     nodes: tuple[ObservedNode, ...]

@@ -68,7 +68,7 @@ def oci(
     cdi: Registry = NO_CDI,
     options: RuntimeOptions = DEFAULT,
 ) -> dict[str, Any]:
-    """The `config.json` alone; see `derive`."""
+    """The `config.json` of the container, without what CDI changed in it; see `derive`."""
     return derive(config, host, cdi, options).spec
 
 

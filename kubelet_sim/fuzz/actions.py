@@ -15,7 +15,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @frozen
 class Action:
-    """One thing that happens."""
+    """One thing that happens to a plugin or its node in a plan."""
 
     kind: str
     given: Mapping[str, Any] = field(default=_NOTHING, hash=False)
@@ -49,7 +49,7 @@ class StoryUnderWay:
             self.look_for_problems()
 
     def do(self, verb: str, **keys: Any) -> None:
-        """Add one step."""
+        """Add one step to the story."""
         self.steps.append({"do": verb, **keys})
 
     def register(self) -> None:

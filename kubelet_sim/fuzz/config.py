@@ -1,4 +1,4 @@
-"""What a fuzzing run is to be."""
+"""The choices of a fuzzing run: what is tried, on which kubelet, and for how long."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _CHANGES = re.compile(r"0x[0-9a-f]+|[0-9]+|'[^']*'|\"[^\"]*\"")
 
 @frozen
 class PlanFailure:
-    """A step that went wrong."""
+    """The step of a plan that went wrong, and how."""
 
     index: int
     """Of the step, from 0."""

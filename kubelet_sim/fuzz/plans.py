@@ -53,7 +53,7 @@ def story_of(plan: Sequence[Action], config: FuzzConfig, healthy: Mapping[str, i
 
 
 def document(config: FuzzConfig, resources: Sequence[str], steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A story of these steps."""
+    """The document of a story with these steps."""
     plugin: dict[str, Any] = {"command": list(config.command)}
     plugin |= {"env": dict(config.env)} if config.env else {}
     plugin |= {"cwd": config.cwd} if config.cwd is not None else {}

@@ -40,14 +40,14 @@ class FoundFailure:
 
     @property
     def steps(self) -> Sequence[Mapping[str, Any]]:
-        """Those of the story."""
+        """The steps of the story that goes wrong."""
         steps: Sequence[Mapping[str, Any]] = self.document["steps"]
         return steps
 
 
 @frozen
 class SearchResult:
-    """What came of a search."""
+    """What came of a search: how much was tried, and what was found."""
 
     config: FuzzConfig
     runs: int

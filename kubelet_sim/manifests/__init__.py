@@ -1,4 +1,4 @@
-"""Pod manifests as people have them, to pods.
+"""Reads manifests as people have them: pods, kubelet configurations and NUMA distances, from YAML or JSON.
 
 What a pod is, is `kubelet_sim.model.pod`; what a kubelet makes of one is the core's. Files are opened by the callers.
 """

@@ -29,7 +29,7 @@ class Cursor:
         return self.value is not None
 
     def error(self, problem: str, expected: str = "") -> ManifestError:
-        """An error at this place."""
+        """An error that names the place of this value."""
         return self.origin.error(self.path, problem, expected)
 
     def fields(self, known: Collection[str]) -> dict[str, Cursor]:

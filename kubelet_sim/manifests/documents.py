@@ -18,7 +18,7 @@ LONGEST_TEXT = 1_000_000
 
 @frozen
 class DocumentOrigin:
-    """Where a document comes from."""
+    """The file, and the place in it, that a document comes from."""
 
     source: str = ""
     number: int = 1

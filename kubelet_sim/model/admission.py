@@ -1,4 +1,4 @@
-"""The verdict on a pod."""
+"""The verdict of the kubelet on a pod: admitted, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class Admitted:
-    """The pod may run."""
+    """The verdict that the pod may run on the node."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""What became of a manifest that was applied."""
+"""What became of a pod's manifest that was applied to a node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class AppliedPod:
-    """One pod of an `apply`."""
+    """What became of one pod of an `apply`."""
 
     name: str
     namespace: str

@@ -1,4 +1,4 @@
-"""A device as a plugin lists it."""
+"""A device as a plugin lists it: an id, a health, NUMA nodes."""
 
 from __future__ import annotations
 

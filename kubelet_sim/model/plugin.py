@@ -1,4 +1,4 @@
-"""What is said between the kubelet and a plugin, as values."""
+"""What the kubelet and a plugin say to each other, as values."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PluginInfo:
 
 @frozen
 class AllocateAnswer:
-    """A plugin's answer to Allocate."""
+    """A plugin's answer to one Allocate call."""
 
     responses: tuple[ContainerResponse, ...]
     """In the order sent; only the first counts, and there may be none. Rules: DM-99"""

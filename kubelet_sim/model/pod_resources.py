@@ -24,7 +24,7 @@ class ApiVersion(Enum):
 
 @frozen
 class DeviceEntry:
-    """A `ContainerDevices`. Rules: PR-8, PR-22"""
+    """The devices of one resource on one set of NUMA nodes, a `ContainerDevices` of the API. Rules: PR-8, PR-22"""
 
     resource: ResourceName
     device_ids: tuple[DeviceID, ...]

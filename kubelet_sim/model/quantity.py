@@ -75,7 +75,7 @@ class Quantity:
 
     @classmethod
     def of(cls, count: int) -> Quantity:
-        """A plain number of things."""
+        """The quantity that is a plain number of things."""
         return cls(Fraction(count), str(count))
 
     @property

@@ -10,7 +10,7 @@ from attrs import frozen
 
 @frozen
 class DeviceView:
-    """One device of a resource."""
+    """What a user sees of one device of a resource."""
 
     id: str
     health: str
@@ -156,7 +156,7 @@ class EventView:
 
 @frozen
 class NodeSnapshot:
-    """A node at one moment."""
+    """What a user sees of a node at one moment."""
 
     kubelet_version: str
     root: str

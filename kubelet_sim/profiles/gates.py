@@ -45,7 +45,7 @@ _Moves = Callable[[int, bool], Mapping[str, Any]]
 
 @frozen
 class Gate:
-    """One feature gate."""
+    """A feature gate of the kubelet that concerns devices."""
 
     name: str
     stages: Mapping[int, GateStage | None] = field(hash=False)
@@ -153,7 +153,7 @@ class GateMoved:
 
     @property
     def text(self) -> str:
-        """What became of it."""
+        """What became of the gate in the later release, as a sentence."""
         if self.after is None:
             return f"The feature gate `{self.gate.name}` is gone: whoever turns it keeps the kubelet from starting."
         if self.before is None:
@@ -231,7 +231,7 @@ def _where(profile: Profile, name: str) -> str:
 
 
 def _check_needs(state: Mapping[str, bool]) -> None:
-    """Rules: DM-154"""
+    """Raises `UsageError` for a gate that is on while one that it depends on is off. Rules: DM-154"""
     for name, need in _NEEDS.items():
         if state.get(name) and not state.get(need, True):
             raise UsageError(f"{name} is enabled, but depends on features that are disabled: [{need}]")

@@ -19,7 +19,7 @@ NOT_SWITCHES = ("version", "stands_for", "was_read")
 
 @frozen
 class SwitchTexts:
-    """One switch in words."""
+    """What one switch of the profiles means, in words."""
 
     name: str
     title: str

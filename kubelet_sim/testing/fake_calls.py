@@ -71,7 +71,7 @@ class FakePeer:
 
 @define(eq=False)
 class FakeStream:
-    """One ListAndWatch stream."""
+    """One ListAndWatch stream of a fake plugin."""
 
     _messages: asyncio.Queue[tuple[Device, ...] | RpcFailed | None] = field(factory=asyncio.Queue)
     _taken: asyncio.Event = field(factory=asyncio.Event)
@@ -87,7 +87,7 @@ class FakeStream:
         self._messages.put_nowait(error)
 
     async def read(self, peer: FakePeer) -> AsyncIterator[tuple[Device, ...]]:
-        """What the kubelet sees."""
+        """Yields the lists that the fake plugin sends, as the kubelet gets them."""
         peer.streams.append(self)
         peer.stream_opened.set()
         try:
@@ -110,27 +110,27 @@ class FakeConnection:
     _stream: FakeStream | None = None
 
     async def ready(self) -> None:
-        """Wait until the peer listens."""
+        """Waits until the fake plugin listens."""
         await self._peer.listening.wait()
 
     async def get_device_plugin_options(self) -> PluginOptions:
-        """Ask the peer."""
+        """Asks the fake plugin for its options."""
         return await self._unless_closed(self._peer.options())
 
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
-        """Read what the peer sends."""
+        """Reads the lists that the fake plugin sends."""
         self._stream = FakeStream()
         return self._stream.read(self._peer)
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """Ask the peer."""
+        """Asks the fake plugin for the answer to Allocate."""
         self._peer.allocated.append(tuple(device_ids))
         return await self._unless_closed(self._peer.allocate(tuple(device_ids)))
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
-        """Ask the peer."""
+        """Asks the fake plugin which devices it prefers."""
         request = PreferredAllocationRequest(tuple(available), tuple(must_include), size)
         return await self._unless_closed(self._peer.preferred(request))
 

@@ -69,7 +69,7 @@ class SyncPluginProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the plugin's process."""
         return self._process.pid
 
     @property

@@ -1,4 +1,4 @@
-"""The record types."""
+"""The types of what a transcript holds: decisions of the core, records of all that happened, calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decision:
 
 @frozen
 class Record:
-    """One thing that happened."""
+    """One thing that happened on a node."""
 
     number: int
     """Counts from 1 through the life of the node."""

@@ -1,4 +1,4 @@
-"""The stream itself: kept in memory, and handed to whoever listens."""
+"""The transcript of a node: kept in memory, and handed to whoever listens."""
 
 from __future__ import annotations
 

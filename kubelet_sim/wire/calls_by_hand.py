@@ -57,7 +57,7 @@ class CallableMethod:
 
     @property
     def path(self) -> str:
-        """As it is called: `/v1beta1.DevicePlugin/Allocate`."""
+        """The method as gRPC names it: `/v1beta1.DevicePlugin/Allocate`."""
         return f"/{self.service}/{self.name}"
 
 

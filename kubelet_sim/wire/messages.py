@@ -22,7 +22,7 @@ EMPTY = b""
 
 
 def encode_registration(registration: Registration) -> bytes:
-    """Return a `RegisterRequest`."""
+    """The bytes of a `RegisterRequest` with these fields."""
     options = registration.options
     message = pb.RegisterRequest(
         version=registration.version,
@@ -45,7 +45,7 @@ def decode_registration(data: bytes) -> Registration:
 
 
 def encode_options(options: PluginOptions) -> bytes:
-    """Return a `DevicePluginOptions`."""
+    """The bytes of a `DevicePluginOptions` message."""
     return _options_message(options).SerializeToString()
 
 

@@ -30,7 +30,7 @@ class PluginBehaviour(Protocol):
     """How a plugin answers. A method that raises `RpcFailed` ends its call with that status."""
 
     async def options(self) -> PluginOptions:
-        """The answer to GetDevicePluginOptions."""
+        """The plugin's answer to GetDevicePluginOptions."""
 
     def lists(self) -> AsyncGenerator[tuple[Device, ...], None]:
         """The lists of one ListAndWatch stream; its end is the end of the stream. Closed when the stream is cut."""
@@ -42,17 +42,17 @@ class PluginBehaviour(Protocol):
         """The answer to GetPreferredAllocation: ids for each container request."""
 
     async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
-        """Whatever PreStartContainer does."""
+        """Does what the plugin does at PreStartContainer."""
 
 
 class RegistryBehaviour(Protocol):
     """How a plugin answers a kubelet that found its socket. A method that raises `RpcFailed` ends its call with that."""
 
     async def info(self) -> PluginInfo:
-        """The answer to GetInfo."""
+        """The plugin's answer to GetInfo."""
 
     async def notified(self, *, registered: bool, error: str) -> None:
-        """Whatever NotifyRegistrationStatus does."""
+        """Does what the plugin does at NotifyRegistrationStatus."""
 
 
 class PluginServer(SocketServer):
@@ -73,7 +73,7 @@ class PluginServer(SocketServer):
 
     @property
     def is_serving(self) -> bool:
-        """Whether it listens."""
+        """Whether the plugin listens on its socket."""
         return self._server is not None
 
     async def serve(self, socket_path: str | Path) -> None:

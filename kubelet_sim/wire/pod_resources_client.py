@@ -104,7 +104,7 @@ class PodResourcesClient:
 
 
 def _look(path: Path) -> None:
-    """See whether somebody listens."""
+    """Raises `TransportError` unless somebody listens on the socket."""
     try:
         unix_socket.knock(path)
     except FileNotFoundError as error:

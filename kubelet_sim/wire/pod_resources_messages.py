@@ -46,7 +46,7 @@ def list_value(answer: ListAnswer) -> tuple[PodResources, ...]:
 
 
 def pod_message(pod: PodResources) -> v1.PodResources:
-    """Return a pod. Rules: PR-8"""
+    """The message for one pod, with its containers and their devices. Rules: PR-8"""
     return v1.PodResources(
         name=pod.name,
         namespace=pod.namespace,

@@ -255,7 +255,7 @@ def _json(message: Message | None) -> Any:
 
 
 def _make_room(path: Path) -> None:
-    """Rules: PR-2"""
+    """Removes what lies at the socket's path, and makes its folder. Rules: PR-2"""
     try:
         with contextlib.suppress(FileNotFoundError):
             _remove(path)

@@ -27,13 +27,13 @@ class RegistrationObserver(Protocol):
     """Who watches the calls; `kubelet_sim.node.hooks.Hooks` fits by shape."""
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
-        """Before anybody looks at a call, with the seconds that its caller has left. Raises `RegistrationRefused`."""
+        """Hears of a Register call before anybody looks at it, with the seconds that its caller has left. Raises `RegistrationRefused`."""
 
     async def register_answering(self, registration: Registration) -> None:
-        """Before the answer goes out."""
+        """Hears that the answer to a Register call is about to go out."""
 
     def register_over(self, registration: Registration) -> None:
-        """The call is over."""
+        """Hears that a Register call is over, answered or not."""
 
 
 Appears = Literal["bind", "rename"]

@@ -13,7 +13,7 @@ NOTIFY = f"/{SERVICE}/NotifyRegistrationStatus"
 
 
 def encode_info(info: PluginInfo) -> bytes:
-    """Return a `PluginInfo`."""
+    """The bytes of a `PluginInfo` message."""
     return pb.PluginInfo(
         type=info.type, name=info.name, endpoint=info.endpoint, supported_versions=info.supported_versions
     ).SerializeToString()
@@ -26,7 +26,7 @@ def decode_info(data: bytes) -> PluginInfo:
 
 
 def encode_status(*, registered: bool, error: str) -> bytes:
-    """Return a `RegistrationStatus`. Rules: DM-151"""
+    """The bytes of a `RegistrationStatus` message. Rules: DM-151"""
     return pb.RegistrationStatus(plugin_registered=registered, error=error).SerializeToString()
 
 

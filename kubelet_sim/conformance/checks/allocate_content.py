@@ -102,7 +102,7 @@ async def uses_requested(ctx: CheckContext) -> None:
 def _judge_differences(
     ctx: CheckContext, resource: str, together: ContainerResponse, singles: dict[str, ContainerResponse | None]
 ) -> bool:
-    """Whether devices differ at all."""
+    """Reports what an answer for all lacks; returns whether the answers for single devices differ at all."""
     things = {id_: _hardware(id_, each) for id_, each in singles.items() if each is not None}
     times = Counter(thing for each in things.values() for thing in each)
     own = {id_: {thing for thing in each if times[thing] == 1} for id_, each in things.items()}

@@ -37,7 +37,7 @@ _TWO_PODS = (("alpha", 2), ("beta", 1))
 
 @define
 class _ConsumerCalls(Hook):
-    """What the consumer called."""
+    """Counts the calls that the consumer makes to the pod resources API, and refuses them on request."""
 
     ctx: CheckContext
     answered_s: list[float] = field(factory=list)
@@ -56,7 +56,7 @@ class _ConsumerCalls(Hook):
 
 @define
 class Consumer:
-    """The program under test."""
+    """The program under test, which reads the pod resources API."""
 
     ctx: CheckContext
     process: PluginProcess

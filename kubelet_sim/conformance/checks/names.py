@@ -1,4 +1,4 @@
-"""Checks of the group Resource names."""
+"""Checks of the group Resource names: whether they are valid, a vendor's own, and the same each time."""
 
 from __future__ import annotations
 

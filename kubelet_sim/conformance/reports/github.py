@@ -42,7 +42,7 @@ def silenced(token: str) -> str:
 
 
 def heard_again(token: str) -> str:
-    """The line that ends `silenced`."""
+    """The line that lets GitHub take commands again, after that of `silenced`."""
     return f"::{token}::"
 
 

@@ -32,7 +32,7 @@ def schema() -> Json:
 
 
 def document(reports: Sequence[Report]) -> dict[str, Json]:
-    """The document as a value."""
+    """The whole document as a JSON value, before it is text."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -43,18 +43,9 @@ def document(reports: Sequence[Report]) -> dict[str, Json]:
 
 
 def run_value(report: Report) -> dict[str, Json]:
-    """One run."""
-    about = report.about
+    """One run as a JSON value: about it, its outcomes, and their counts."""
     return {
-        "about": {
-            "kubelet_sim": about.kubelet_sim,
-            "kubelet_version": about.kubelet_version,
-            "plugin": about.plugin,
-            "resources": list(about.resources),
-            "seed": about.seed,
-            "mode": about.mode,
-            "window_s": about.window_s,
-        },
+        "about": model_plain(report.about),
         "conforms": conforms(report),
         "could_run": report.could_run,
         "interrupted": report.was_interrupted,
@@ -67,7 +58,7 @@ def run_value(report: Report) -> dict[str, Json]:
 
 
 def outcome_value(report: Report, outcome: Outcome) -> dict[str, Json]:
-    """What came of one check; `mark` is how it counts, see `telling.Mark`."""
+    """What came of one check, as a JSON value; `mark` is how it counts, see `report_text.OutcomeMark`."""
     return {
         "check": outcome.check.id,
         "status": outcome.status.value,

@@ -28,7 +28,7 @@ LEGEND = (
 
 @frozen
 class MatrixRow:
-    """One check on all kubelets."""
+    """The outcomes of one check on all kubelets."""
 
     check: Check
     marks: tuple[OutcomeMark | None, ...]

@@ -23,7 +23,7 @@ STDOUT = "-"
 
 @frozen
 class ReportFormat:
-    """One kind of report."""
+    """One kind of report that can be written to a file."""
 
     name: str
     render: Callable[[Sequence[Report]], str | bytes]
@@ -56,7 +56,7 @@ FORMATS = {
 
 @frozen
 class ReportTarget:
-    """A report that is wanted."""
+    """A report that the user wants: its kind, and where it goes."""
 
     format: ReportFormat
     path: str

@@ -12,7 +12,7 @@ from kubelet_sim.transcript import Json
 
 
 def render(reports: Sequence[Report]) -> str:
-    """The stream of all runs."""
+    """The TAP stream of all runs, as text."""
     return "\n".join(("TAP version 14", *_body(reports))) + "\n"
 
 

@@ -107,7 +107,7 @@ def slow_lines(report: Report) -> Iterator[str]:
 
 
 def skipped_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What was skipped, by reason."""
+    """Lines that name the skipped checks, by the reason why they were."""
     by_reason: dict[str, list[str]] = {}
     for each in outcomes:
         if each.status is Status.SKIPPED:
@@ -118,7 +118,7 @@ def skipped_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def summary_lines(report: Report) -> Iterator[str]:
-    """The last lines."""
+    """The last lines of a run: whether the plugin conforms, and how many checks came to what."""
     about = report.about
     counts = ", ".join(f"{report.count(status)} {status.value}" for status in Status if report.count(status))
     known = sum(each.is_known and each.status is not Status.PASSED for each in report.outcomes)

@@ -20,7 +20,7 @@ _IN_CGROUP = ("b", "c")
 
 @frozen
 class AppliedEdit:
-    """One edit that was made."""
+    """One edit of a CDI spec file that was applied to the configuration."""
 
     part: str
     """`env`, `mount`, `device`, `hook`, `net device`, `intelRdt` or `additional gid`."""
@@ -145,13 +145,13 @@ class _Editor:
             self._note("mount", edit.container_path, edit.host_path, source, before)
 
     def hooks(self, source: str, edits: ContainerEdits) -> None:
-        """Hooks add up."""
+        """Adds the hooks behind those that are there."""
         for edit in edits.hooks:
             self.config.setdefault("hooks", {}).setdefault(edit.hook_name, []).append(_hook(edit))
             self._note("hook", edit.hook_name, " ".join((edit.path, *edit.args[1:])), source)
 
     def rdt(self, source: str, edits: ContainerEdits) -> None:
-        """The last one counts."""
+        """Sets the class of cache and memory bandwidth; of several devices the last one counts."""
         rdt = edits.intel_rdt
         if rdt is None:
             return
@@ -167,7 +167,7 @@ class _Editor:
         self._note("intelRdt", "intelRdt", str(self.linux["intelRdt"]), source, None if before is None else str(before))
 
     def gids(self, source: str, edits: ContainerEdits) -> None:
-        """Each once; 0 is ignored."""
+        """Adds group ids to the process's, each once; 0 is ignored."""
         user = self.process.setdefault("user", {"uid": 0, "gid": 0})
         for gid in edits.additional_gids:
             if gid and gid not in user.setdefault("additionalGids", []):

@@ -36,7 +36,7 @@ class NetDeviceEdit:
 
 @frozen
 class MountEdit:
-    """A mount."""
+    """A mount that a spec file adds."""
 
     host_path: str = ""
     container_path: str = ""
@@ -46,7 +46,7 @@ class MountEdit:
 
 @frozen
 class HookEdit:
-    """A program that the runtime runs."""
+    """A program that a spec file has the runtime run."""
 
     hook_name: str = ""
     path: str = ""
@@ -57,7 +57,7 @@ class HookEdit:
 
 @frozen
 class IntelRdt:
-    """Cache and memory bandwidth."""
+    """The class of cache and memory bandwidth that a spec file asks for."""
 
     clos_id: str = ""
     l3_cache_schema: str = ""
@@ -80,7 +80,7 @@ class ContainerEdits:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is changed."""
+        """Whether these edits change nothing."""
         return self == ContainerEdits()
 
 
@@ -96,7 +96,7 @@ class CdiDevice:
 
 @frozen
 class CdiSpec:
-    """One file."""
+    """The document of one CDI spec file."""
 
     version: str = ""
     kind: str = ""

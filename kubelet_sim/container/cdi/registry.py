@@ -25,7 +25,7 @@ _SUFFIXES = (".json", ".yaml")
 
 @frozen
 class SpecFile:
-    """One file that was read."""
+    """A spec file that was read, or could not be used."""
 
     path: str
     priority: int
