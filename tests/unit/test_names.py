@@ -11,7 +11,6 @@ PACKAGE = Path(kubelet_sim.__file__).parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "pb" not in path.parts)
 SHARED = frozenset(
     {
-        "Outcome",
         "Part",
         "Kind",
     }
