@@ -24,7 +24,7 @@ class Bell:
         self._waiting: set[asyncio.Event] = set()
 
     def ring(self, *_: object) -> None:
-        """Something may have changed."""
+        """Wake everybody who waits: something may have changed."""
         for event in self._waiting:
             event.set()
 

@@ -33,7 +33,7 @@ class RealClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so much real time."""
+        """Return after so many seconds of real time."""
         await asyncio.sleep(seconds)
 
 

@@ -98,7 +98,7 @@ class Hooks:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is none."""
+        """Whether nobody has hung a hook in."""
         return not self._hooks
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
@@ -167,7 +167,7 @@ class PassingConnection:
 
     @property
     def target(self) -> PluginConnection:
-        """What calls are passed on to."""
+        """The connection that calls are passed on to."""
         return self.inner
 
     async def around(self, call: str, make: Callable[[], Awaitable[T]]) -> T:

@@ -132,7 +132,7 @@ class Booting:
                 await self._file_store.read()
 
     def close(self) -> None:
-        """Give back what the processes shared."""
+        """Close the checkpoint store that the processes shared."""
         store, self._file_store = self._file_store, None
         if store is not None:
             store.close()

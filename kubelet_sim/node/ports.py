@@ -44,7 +44,7 @@ class PluginConnection(Protocol):
 
 
 class PluginCalls(Protocol):
-    """The way to plugins."""
+    """The way to plugins: opens connections to their sockets."""
 
     def connection(self, socket_path: str) -> PluginConnection:
         """A new connection, not yet connected. Never fails: a path that cannot work fails in `ready`."""
@@ -67,7 +67,7 @@ class RegistryConnection(Protocol):
 
 
 class RegistryCalls(Protocol):
-    """The way to sockets in `plugins_registry`."""
+    """The way to plugins whose sockets lie in `plugins_registry`: opens connections to them."""
 
     def connection(self, socket_path: str) -> RegistryConnection:
         """A new connection, not yet connected. Never fails: a path that cannot work fails in `ready`."""

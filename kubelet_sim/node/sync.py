@@ -196,7 +196,7 @@ class SyncNode:
             raise
 
     def stop(self) -> None:
-        """End everything. May be repeated."""
+        """End the node and, with the last one, the thread in the background. May be repeated."""
         if self._node is not None and self._loop is not None:
             try:
                 self._loop.run(self._node.stop())
@@ -226,7 +226,7 @@ class SyncNode:
         return SyncFault(self, self.run(self.node.inject(fault)))
 
     def faults(self) -> tuple[SyncFault, ...]:
-        """The faults that are not over."""
+        """The faults of this node that are not over, oldest first."""
         return tuple(SyncFault(self, active) for active in self.look(lambda node: node.faults()))
 
     def wait_for(self, condition: Callable[[NodeSnapshot], bool], timeout_s: float = 30.0) -> NodeSnapshot:
@@ -251,12 +251,12 @@ class SyncNode:
         raise TransportError(why)  # a new one: nobody wants to see the inside of an event loop
 
     def records(self) -> tuple[Record, ...]:
-        """The transcript so far."""
+        """The records of the transcript so far, oldest first."""
         return self.look(lambda node: tuple(node.transcript))
 
     @property
     def http_url(self) -> str | None:
-        """Where metrics and health are shown."""
+        """Where the node shows metrics and health, without a slash at the end; `None`: nowhere."""
         return self.node.http_url
 
     @property

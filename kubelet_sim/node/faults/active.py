@@ -25,7 +25,7 @@ from kubelet_sim.transcript import RecordLevel
 
 @define(eq=False)
 class ActiveFault:
-    """One fault of one node."""
+    """A fault that was injected into a node, until it is over."""
 
     id: int
     kind: FaultKind
@@ -59,7 +59,7 @@ class ActiveFault:
         await self.reach.tasks.over()
 
     def view(self) -> FaultView:
-        """As it is now."""
+        """The fault as a value: what it did, and how often it applied."""
         fault = self.fault
         filters = {"resource": fault.resource, "socket": fault.socket, "pod": fault.pod, "count": self.count}
         given = {name: value for name, value in filters.items() if value}
@@ -77,7 +77,7 @@ class ActiveFault:
     # --- for the functions that make a fault what it is
 
     def hook(self, hook: Hook) -> None:
-        """Have this apply until the end."""
+        """Have a hook of the fault see what goes on in the node, until the fault ends."""
         self.at_the_end(self.reach.hooks.add(hook))
 
     def at_the_end(self, do: Callable[[], None]) -> None:
@@ -122,12 +122,12 @@ class ActiveFault:
         return self.reach.fits(self.fault, path)
 
     def note(self, subject: str, text: str, level: RecordLevel = RecordLevel.INFO) -> None:
-        """Tell of it."""
+        """Write something about the fault into the transcript."""
         told = f"fault {self.id} {self.kind.name} {text}"
         self.reach.transcript.add("fault", subject, told, rules=self.kind.rules, level=level)
 
     def end(self, why: str) -> None:
-        """The end, whoever wants it."""
+        """End the fault, for that reason, and take back what it did; nothing if it is over."""
         if self.is_over:
             return
         self.is_over = True

@@ -16,7 +16,7 @@ Read = Callable[[object], Any]
 
 @frozen
 class Argument:
-    """One argument of a fault."""
+    """An argument that a kind of fault takes: its name, how it is read, what it means."""
 
     name: str
     default: Any
@@ -41,7 +41,7 @@ class Argument:
 
 
 def text(name: str, default: str, help: str) -> Argument:  # noqa: A002 - it is one
-    """Any text."""
+    """An argument that is any text."""
 
     def read(value: object) -> str:
         if not isinstance(value, str):
@@ -52,7 +52,7 @@ def text(name: str, default: str, help: str) -> Argument:  # noqa: A002 - it is 
 
 
 def number(name: str, default: int | None, help: str, *, least: int = 0) -> Argument:  # noqa: A002 - it is one
-    """An integer, at least so much."""
+    """An argument that is an integer, at least so much."""
 
     def read(value: object) -> int:
         try:
@@ -82,7 +82,7 @@ def seconds(name: str, default: float | None, help: str) -> Argument:  # noqa: A
 
 
 def choice(name: str, choices: tuple[str, ...], default: str, help: str) -> Argument:  # noqa: A002 - it is one
-    """One of these words."""
+    """An argument that is one of these words."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in choices:

@@ -16,7 +16,7 @@ from kubelet_sim.node.faults.reach import FaultyNode, Reach
 
 @define(eq=False)
 class FaultBook:
-    """Of one node."""
+    """The faults of one node that are not over."""
 
     _node: FaultyNode
     _active: dict[int, ActiveFault] = field(factory=dict)
@@ -56,7 +56,7 @@ class FaultBook:
         return active
 
     def active(self) -> tuple[ActiveFault, ...]:
-        """Those that are not over, oldest first."""
+        """The faults that are not over, oldest first."""
         return tuple(self._active.values())
 
     async def undo(self, number: int) -> ActiveFault:
@@ -68,11 +68,11 @@ class FaultBook:
         return active
 
     async def settled(self) -> None:
-        """Return when what they have set going is done."""
+        """Return when what faults have set going is done: restarts, lists that count again."""
         await self._reach.tasks.over()
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all faults, as the node ends."""
         for active in reversed(self.active()):
             active.end("the node ends")
         await self._reach.tasks.cancel()

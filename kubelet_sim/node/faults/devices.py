@@ -28,10 +28,10 @@ class _Changed(Hook):
 
     @abstractmethod
     def changed(self, devices: Devices) -> Devices:
-        """The list that counts."""
+        """Returns the list that counts instead of what the plugin said."""
 
     async def begin(self) -> None:
-        """Change what is there already."""
+        """Begin: change the lists that came before, too."""
         state = self.active.reach.node.kubelet.state
         for link in self._links():
             self._said[link.socket_path] = tuple(state.devices.get(link.resource, {}).values())

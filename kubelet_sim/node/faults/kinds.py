@@ -46,7 +46,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
 
 @frozen
 class FaultKind:
-    """One kind of fault."""
+    """A kind of fault: its name, what it takes, and how it begins."""
 
     name: str
     family: str

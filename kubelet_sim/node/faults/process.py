@@ -106,7 +106,7 @@ class _Killed(Through):
             work.cancel()
 
     def _found(self, call: str) -> Listener | None:
-        """Whom to kill, if anybody."""
+        """The process that is to be killed in that call, if any."""
         if self.active.arguments["call"] != call:
             return None
         try:

@@ -42,7 +42,7 @@ class FaultyNode(Protocol):
 
     @property
     def has_kubelet(self) -> bool:
-        """Whether there is one."""
+        """Whether a kubelet process listens."""
 
     async def restart(self, how: Comeback = AS_USUAL) -> None:
         """Raises `TransportError`."""
@@ -58,7 +58,7 @@ class Reach:
 
     @property
     def hooks(self) -> Hooks:
-        """Where a fault holds on."""
+        """The hooks of the node, on which a fault holds on."""
         return self.node.hooks
 
     @property

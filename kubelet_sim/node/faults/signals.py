@@ -37,7 +37,7 @@ class Listener:
             raise UsageError(f"process {self.pid} belongs to another user ({self.uid}) and gets no signal")
 
     def send(self, number: signal.Signals) -> None:
-        """Send the signal.
+        """Send the process a signal.
 
         Raises:
             UsageError: it is none that we may send one to, or it is gone.

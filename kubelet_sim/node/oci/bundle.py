@@ -30,7 +30,7 @@ _HOSTS = "127.0.0.1\tlocalhost\n"
 
 @frozen
 class Bundle:
-    """A bundle on disk."""
+    """An OCI bundle that was written to a directory."""
 
     path: Path
     spec: Mapping[str, Any]

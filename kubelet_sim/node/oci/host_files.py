@@ -23,7 +23,7 @@ class LocalFiles:
     """Looks at the machine it runs on; fits `HostFiles` by shape. Paths that no system could have lead nowhere."""
 
     def look(self, path: str) -> HostFile | None:
-        """What lies there."""
+        """What lies at a path of the host, links not followed."""
         if "\0" in path:
             return None
         try:
@@ -40,7 +40,7 @@ class LocalFiles:
         )
 
     def resolved(self, path: str) -> str | None:
-        """The path without links."""
+        """A path of the host with its links resolved."""
         if not path or "\0" in path:
             return None
         try:
@@ -49,12 +49,12 @@ class LocalFiles:
             return None
 
     def entries(self, directory: str) -> tuple[str, ...] | None:
-        """The names in a directory."""
+        """The names in a directory of the host."""
         try:
             return tuple(sorted(os.listdir(directory)))  # noqa: PTH208 - names, not paths
         except FileNotFoundError:
             return None
 
     def text(self, path: str) -> str:
-        """The text of a file."""
+        """The text of a file of the host."""
         return Path(path).read_bytes().decode("utf-8")

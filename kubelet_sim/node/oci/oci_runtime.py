@@ -47,7 +47,7 @@ class CannotRun(KubeletSimError):
 
 @frozen
 class ContainerRun:
-    """What came of one container."""
+    """What came of one container that was run."""
 
     runtime: str
     """The program that ran it."""

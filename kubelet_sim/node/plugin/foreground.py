@@ -99,7 +99,7 @@ class _ForegroundRun:
         return code if code >= 0 else 128 - code
 
     def _supervise(self, stop_s: float) -> None:
-        """Until the plugin itself has ended."""
+        """Pass on output and signals until the plugin itself has ended."""
         kill_at: float | None = None
         while self._process.poll() is None:
             for number in self._signals.taken():
@@ -151,7 +151,7 @@ class _ForegroundRun:
                 self._signals.drain()
 
     def _read_some(self) -> bool:
-        """Whether there may be more."""
+        """Read a piece of output and pass its lines on; returns whether there may be more."""
         try:
             piece = os.read(self._output, LONGEST_LINE)
         except BlockingIOError:

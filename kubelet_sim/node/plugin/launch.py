@@ -119,7 +119,7 @@ class Instance:
         self._leaders.add(leader)
 
     def processes(self) -> list[int]:
-        """Those that run."""
+        """The ids of the processes of this plugin that run."""
         return [pid for pid in psutil.pids() if self._is_ours(pid)] if self._leaders else []
 
     def killed(self) -> Iterator[None]:

@@ -59,7 +59,7 @@ class PluginProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The id of the process that was started, while it runs."""
         return self._process.pid if self._process is not None and not self.has_ended else None
 
     @property

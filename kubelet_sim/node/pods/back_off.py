@@ -21,7 +21,7 @@ class _Delay:
 
 @define
 class BackOff:
-    """Delays by key."""
+    """The delays that hold now, by what failed: a container, or the pull of its image."""
 
     _entries: dict[tuple[str, ...], _Delay] = field(factory=dict)
 

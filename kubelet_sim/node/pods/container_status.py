@@ -51,7 +51,7 @@ class ContainerStatus:
 
     @property
     def exit_code(self) -> int | None:
-        """Of a container that is over."""
+        """The exit code of a container that is over."""
         return self.held.exit_code if self.held is not None and self.state == EXITED else None
 
     @property

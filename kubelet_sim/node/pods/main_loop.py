@@ -46,7 +46,7 @@ SHORTEST_GRACE_S = 1
 
 @define
 class MainLoop:
-    """Adds and removes pods in turn. Rules: DM-74"""
+    """Adds, resizes and removes the pods of a node, one after the other. Rules: DM-74"""
 
     _around: Surroundings
     table: PodTable = field(factory=PodTable)

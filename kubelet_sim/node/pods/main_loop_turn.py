@@ -25,5 +25,5 @@ class Turn:
         self._lock.release()
 
     def held_for_s(self) -> float:
-        """0 if nobody holds it."""
+        """How long somebody has held the turn; 0 if nobody does."""
         return self._clock.now() - self._since_s if self._lock.locked() else 0.0

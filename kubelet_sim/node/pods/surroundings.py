@@ -35,7 +35,7 @@ class Timers:
         self._tasks.run(wait())
 
     async def cancel(self) -> None:
-        """None of it happens any more."""
+        """Cancel all that was to happen."""
         await self._tasks.cancel()
 
 

@@ -14,7 +14,7 @@ LOCAL_HOST = "127.0.0.1"
 
 @frozen
 class HttpAddress:
-    """Where to listen."""
+    """A host and a port of TCP on which a node shows metrics and health."""
 
     host: str = LOCAL_HOST
     port: int = 0

@@ -29,7 +29,7 @@ _ENDS_WITHIN_S = 0.1
 
 @frozen
 class Request:
-    """What somebody wants to see."""
+    """A request over HTTP, as far as who answers looks at it."""
 
     path: str
     query: Mapping[str, list[str]] = field(factory=dict, hash=False)
@@ -38,7 +38,7 @@ class Request:
 
 @frozen
 class Response:
-    """What is shown."""
+    """An answer over HTTP: what is shown."""
 
     body: bytes
     status: int = 200

@@ -57,7 +57,7 @@ class KubeletMetrics(Collector):
         return registry
 
     def collect(self) -> Iterator[Metric]:
-        """Every family that has a value."""
+        """Yields every family of metrics that has a value."""
         for family in self._families():
             if family.samples:
                 yield family
@@ -133,7 +133,7 @@ class KubeletMetrics(Collector):
 
 
 def metrics_of(kubelet: Kubelet) -> KubeletMetrics:
-    """Those of a kubelet process."""
+    """Returns the metrics of a kubelet process, which are read when somebody looks."""
     return KubeletMetrics(kubelet.profile, kubelet.state, kubelet.merger, kubelet.observed)
 
 

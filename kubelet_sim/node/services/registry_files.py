@@ -24,7 +24,7 @@ _DIRECTORY_MODE = 0o750
 
 @frozen
 class Sightings:
-    """Who is told what."""
+    """Who is told that a socket has appeared or vanished, and what goes wrong with looking."""
 
     appeared: Callable[[str], None]
     """A socket is there that was not there, or in the place of another one."""

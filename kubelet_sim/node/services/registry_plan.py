@@ -66,7 +66,7 @@ class _RetryPause:
 
 @define
 class RegistryPlan:
-    """The plan of one kubelet process.
+    """What the plugin watcher of one kubelet process wants, has and does.
 
     Args:
         began_at_s: when the first pass was made; later ones follow it by whole seconds.
@@ -92,11 +92,11 @@ class RegistryPlan:
         return self._wanted.pop(path, None) is not None
 
     def registered(self, path: str, appearance: int, info: PluginInfo) -> None:
-        """It counts as registered from now on."""
+        """The plugin on that socket counts as registered from now on."""
         self._registered[path] = _Known(appearance, info)
 
     def deregistered(self, path: str) -> None:
-        """It does not any more."""
+        """The plugin on that socket does not count as registered any more."""
         self._registered.pop(path, None)
 
     def ended(self, path: str, now_s: float, *, failed: bool = False) -> float | None:
