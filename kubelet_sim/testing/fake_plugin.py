@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.views import NodeSnapshot
@@ -14,6 +14,7 @@ from kubelet_sim.scenario.plugins.script import read_devices, read_script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.wire.registration_client import register
 
+T = TypeVar("T")
 DeviceLike = str | Mapping[str, Any]
 """An id, or `{"id", "health", "numa"}` as in stories."""
 
@@ -59,20 +60,12 @@ class FakePlugin:
 
     def send(self, *devices: DeviceLike, timeout_s: float = 30.0) -> None:
         """Replace the list, and wait until the node has it."""
-
-        async def send() -> None:
-            self._plugin.send(read_devices(_devices(devices)))
-
-        self._kubelet.run(send())
+        self._in_loop(lambda: self._plugin.send(read_devices(_devices(devices))))
         self._wait(timeout_s)
 
     def end_streams(self, code: str | None = None, text: str = "") -> None:
         """End every stream: normally, or with a status such as `Unavailable`. The node may notice a little later."""
-
-        async def end() -> None:
-            self._plugin.end_streams(None if code is None else RpcFailed(code, text))
-
-        self._kubelet.run(end())
+        self._in_loop(lambda: self._plugin.end_streams(None if code is None else RpcFailed(code, text)))
 
     def stop(self) -> None:
         """Cut everything, as the death of the process does. May be repeated."""
@@ -81,19 +74,19 @@ class FakePlugin:
 
     def change(self, **script: Any) -> None:
         """Replace keys of its script from now on."""
-
-        async def change() -> None:
-            self._plugin.change(script)
-
-        self._kubelet.run(change())
+        self._in_loop(lambda: self._plugin.change(script))
 
     def calls(self) -> list[dict[str, Any]]:
         """The Allocate calls since the last look: `rpc`, `requests` (how many) and `ids` (sorted)."""
+        return self._in_loop(self._plugin.calls)
 
-        async def calls() -> list[dict[str, Any]]:
-            return self._plugin.calls()
+    def _in_loop(self, act: Callable[[], T]) -> T:
+        """What the plugin answers in the node's loop, where it lives."""
 
-        return self._kubelet.run(calls())
+        async def run() -> T:
+            return act()
+
+        return self._kubelet.run(run())
 
     def _wait(self, timeout_s: float) -> None:
         """Until the node's table is the list."""

@@ -16,8 +16,7 @@ from kubelet_sim.model.response import ContainerResponse
 from kubelet_sim.node.recording.codec import decode
 from kubelet_sim.node.recording.reader import Line, read_header, read_lines
 from kubelet_sim.scenario.plugins.script import Devices, Script
-from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
-from kubelet_sim.scenario.plugins.standin import Say
+from kubelet_sim.scenario.plugins.scripted_plugin import Say, ScriptedPlugin
 
 _CALLS = ("CallAllocate", "CallGetPreferredAllocation", "CallPreStartContainer")
 
@@ -118,9 +117,8 @@ class RecordedPlugin(ScriptedPlugin):
         asked = recording.registration
         socket = Path(asked.socket_name).name or "recorded.sock"
         script = Script(asked.resource, socket, None, asked.version, request_options=asked.options)
-        super().__init__(script, directory)
+        super().__init__(script, directory, say=say)
         self._recording = recording
-        self._say = say
         self._warn = warn
         self._at_once = at_once
 

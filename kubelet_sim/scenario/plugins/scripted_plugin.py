@@ -61,6 +61,8 @@ class Stream:
                     yield devices
 
 
+Say = Callable[[str], None]
+_MOST_NAMED = 8
 Arrived = Callable[["ScriptedPlugin"], Awaitable[None]]
 """Returns when the node has dealt with all that a plugin sent, the end of its streams included."""
 
@@ -77,6 +79,7 @@ class ScriptedPlugin:
         directory: where its socket goes; `plugins_registry` lies beside it.
         arrived: waits until the node has dealt with what was sent; for pushes in the middle of a call.
         changed: called whenever a stream opens, closes, or has sent a list.
+        say: takes a line for people about each call; then the plugin does not remember the call.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class ScriptedPlugin:
         *,
         arrived: Arrived = _at_once,
         changed: Callable[[], None] = lambda: None,
+        say: Say | None = None,
     ) -> None:
         self.script = script
         self.devices = script.devices
@@ -100,6 +104,18 @@ class ScriptedPlugin:
         self._notices: list[dict[str, Any]] = []
         self._calls: list[dict[str, Any]] = []
         self._seen: Counter[str] = Counter()
+        self._says = say
+
+    def _say(self, text: str) -> None:
+        if self._says is not None:
+            self._says(text)
+
+    def _asked(self, rpc: str, *texts: str, **request: Any) -> None:
+        """Remember a call, or say it."""
+        if self._says is None:
+            self._calls.append({"rpc": rpc, **request})
+        for text in texts:
+            self._say(f"{rpc}: {text}")
 
     # --- its life
 
@@ -204,11 +220,18 @@ class ScriptedPlugin:
         self._seen["GetDevicePluginOptions"] += 1
         await self._do(self.script.options_during)
         _fail(self.script.options_error)
-        return self.script.options
+        options = self.script.options
+        wanted = {
+            "PreStartContainer": options.pre_start_required,
+            "GetPreferredAllocation": options.get_preferred_allocation_available,
+        }
+        self._say(f"GetDevicePluginOptions: {', '.join(name for name in wanted if wanted[name]) or 'none'}")
+        return options
 
     async def lists(self) -> AsyncGenerator[tuple[Device, ...], None]:
         """The list, and every later one."""
         self._seen["ListAndWatch"] += 1
+        self._say("ListAndWatch: a stream is open")
         _fail(self.script.list_error)
         stream = Stream()
         if self.devices is not None:
@@ -218,8 +241,11 @@ class ScriptedPlugin:
         try:
             async for devices in stream.lists():
                 self._changed()
+                ill = sum(not device.is_healthy for device in devices)
+                self._say(f"ListAndWatch: sent {len(devices)} devices, {ill} of them unhealthy")
                 yield devices
         finally:
+            self._say("ListAndWatch: the stream is closed")
             if stream in self.streams:
                 self.streams.remove(stream)
             self._changed()
@@ -227,7 +253,7 @@ class ScriptedPlugin:
     async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:
         """As the script says, for each container request."""
         ids = sorted(device for request in requests for device in request)
-        self._calls.append({"rpc": "Allocate", "requests": len(requests), "ids": ids})
+        self._asked("Allocate", "; ".join(map(_ids, requests)), requests=len(requests), ids=ids)
         script = self.script.allocate
         await self._do(script.during)
         _fail(script.error)
@@ -239,14 +265,17 @@ class ScriptedPlugin:
 
     async def preferred(self, requests: Sequence[PreferredAllocationRequest]) -> Sequence[Sequence[DeviceID]]:
         """As the script says, for each container request."""
-        self._calls.append(
-            {
-                "rpc": "GetPreferredAllocation",
-                "requests": len(requests),
-                "available": sorted(device for request in requests for device in request.available),
-                "must_include": sorted(device for request in requests for device in request.must_include),
-                "size": sum(request.size for request in requests),
-            }
+        asked = [
+            f"{each.size} of {_ids(each.available)}{f', with {_ids(each.must_include)}' if each.must_include else ''}"
+            for each in requests
+        ]
+        self._asked(
+            "GetPreferredAllocation",
+            *asked,
+            requests=len(requests),
+            available=sorted(device for request in requests for device in request.available),
+            must_include=sorted(device for request in requests for device in request.must_include),
+            size=sum(request.size for request in requests),
         )
         script = self.script.preferred
         await self._do(script.during)
@@ -255,7 +284,7 @@ class ScriptedPlugin:
 
     async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
         """As the script says."""
-        self._calls.append({"rpc": "PreStartContainer", "ids": sorted(device_ids)})
+        self._asked("PreStartContainer", _ids(device_ids), ids=sorted(device_ids))
         await self._do(self.script.prestart.during)
         _fail(self.script.prestart.error)
 
@@ -269,6 +298,11 @@ class ScriptedPlugin:
         if during.drop:
             self.end_streams()
             await self._arrived(self)
+
+
+def _ids(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:_MOST_NAMED])
+    return f"{shown} and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else shown or "nothing"
 
 
 def _fail(failure: RpcFailed | None) -> None:

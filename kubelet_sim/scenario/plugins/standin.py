@@ -7,18 +7,15 @@ watch the directory.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
 from attrs import evolve
 
 from kubelet_sim.errors import RpcFailed, TransportError, UsageError
 from kubelet_sim.model.device import HEALTHY, UNHEALTHY, Device
-from kubelet_sim.model.ids import DeviceID
-from kubelet_sim.model.plugin import SOCKET_NAME, AllocateAnswer, PluginOptions, PreferredAllocationRequest
+from kubelet_sim.model.plugin import SOCKET_NAME
 from kubelet_sim.scenario.plugins.script import Devices, Script
-from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
+from kubelet_sim.scenario.plugins.scripted_plugin import Say, ScriptedPlugin
 from kubelet_sim.text_files import read_text
 from kubelet_sim.wire.registration_client import register
 
@@ -26,58 +23,6 @@ PERIOD_S = 0.5
 RETRY_S = 3.0
 REGISTER_WITHIN_S = 20.0
 """A kubelet waits ten seconds for a plugin to answer (DM-40)."""
-_MOST_NAMED = 8
-
-Say = Callable[[str], None]
-
-
-class _Talking(ScriptedPlugin):
-    """Says what it is asked, and forgets it."""
-
-    def __init__(self, script: Script, directory: Path, say: Say) -> None:
-        super().__init__(script, directory)
-        self._say = say
-
-    async def options(self) -> PluginOptions:
-        options = await super().options()
-        self._say(f"GetDevicePluginOptions: {_options(options)}")
-        return options
-
-    async def lists(self) -> AsyncGenerator[Devices, None]:
-        self._say("ListAndWatch: a stream is open")
-        self.seen()
-        lists = super().lists()
-        try:
-            async with contextlib.aclosing(lists):
-                async for devices in lists:
-                    ill = sum(not device.is_healthy for device in devices)
-                    self._say(f"ListAndWatch: sent {len(devices)} devices, {ill} of them unhealthy")
-                    yield devices
-        finally:
-            self._say("ListAndWatch: the stream is closed")
-
-    async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:
-        self._say(f"Allocate: {'; '.join(map(_ids, requests))}")
-        try:
-            return await super().allocate(requests)
-        finally:
-            self.calls()
-
-    async def preferred(self, requests: Sequence[PreferredAllocationRequest]) -> Sequence[Sequence[DeviceID]]:
-        for request in requests:
-            must = f", with {_ids(request.must_include)}" if request.must_include else ""
-            self._say(f"GetPreferredAllocation: {request.size} of {_ids(request.available)}{must}")
-        try:
-            return await super().preferred(requests)
-        finally:
-            self.calls()
-
-    async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
-        self._say(f"PreStartContainer: {_ids(device_ids)}")
-        try:
-            await super().pre_start(device_ids)
-        finally:
-            self.calls()
 
 
 class StandIn:
@@ -100,7 +45,7 @@ class StandIn:
         unhealthy_file: Path | None = None,
         plugin: ScriptedPlugin | None = None,
     ) -> None:
-        self._plugin = plugin or _Talking(script, directory, say)
+        self._plugin = plugin or ScriptedPlugin(script, directory, say=say)
         self._devices = script.devices
         self._kubelet_socket = directory / SOCKET_NAME
         self._say = say
@@ -187,16 +132,3 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return facts.st_dev, facts.st_ino, facts.st_ctime_ns
-
-
-def _ids(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_MOST_NAMED])
-    return f"{shown} and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else shown or "nothing"
-
-
-def _options(options: PluginOptions) -> str:
-    wanted = {
-        "PreStartContainer": options.pre_start_required,
-        "GetPreferredAllocation": options.get_preferred_allocation_available,
-    }
-    return ", ".join(name for name, is_wanted in wanted.items() if is_wanted) or "none"

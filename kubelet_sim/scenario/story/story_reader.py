@@ -6,7 +6,8 @@ Whatever is wrong with a file is said as `UsageError` that names file, line, sto
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from copy import copy
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
@@ -101,10 +102,13 @@ class _StoryReader:
         self.has_variables = False
         self.plugins: dict[str, Script | CommandScript] = {}
         self.kept: set[str] = set()
+        """The plugins that no fragment may replace."""
         self.saved: list[str] = []
         self.injected: list[str] = []
         self.late: list[str] = []
         self.node = NodeSpec()
+        self.is_fragment = False
+        """Whether the plugins that it reads may be replaced by others of their names."""
         self.count = 0
         """Steps read so far, for errors; includes count from 1 in their own file."""
 
@@ -116,7 +120,8 @@ class _StoryReader:
         """Take what fragments say before any step; their steps are still to be read."""
         for name in names:
             folder, fragment, place = self.folder.fragment(name)
-            inner = _Fragment(self, folder)
+            inner = copy(self)  # what one reader learns of plugins, names and faults, all of them know
+            inner.folder, inner.count, inner.is_fragment = folder, 0, True
             try:
                 given = Keys(fragment, "a fragment")
                 for variable, value in given.take("vars", _variables, NOTHING).items():
@@ -150,12 +155,9 @@ class _StoryReader:
                 self.plugins[name] = read_command(filled) if is_command else read_script(filled)
             except UsageError as error:
                 raise values.inside(error, name, f"{name}: {error}") from error
-        self.kept.update(self._to_keep(values.mapping(source)))
+        if not self.is_fragment:
+            self.kept.update(values.mapping(source))
         return self.plugins
-
-    def _to_keep(self, names: Iterable[str]) -> Iterable[str]:
-        """The plugins that no fragment may replace."""
-        return set(names)
 
     def steps(self, items: list[Any], place: Place | None) -> list[Step]:
         """The steps of a list, those that it includes among them. Raises `UsageError` that says where."""
@@ -240,19 +242,6 @@ class _StoryReader:
             raise UsageError(f"{name} is a command, with which one can {known}")
         if not is_command and kind.is_for_commands:
             raise UsageError(f"{name} is no command")
-
-
-class _Fragment(_StoryReader):
-    """Reads a fragment into the story that includes it."""
-
-    def __init__(self, story: _StoryReader, folder: Folder) -> None:
-        super().__init__(story.story, story.source, folder, story.known)
-        self.plugins, self.kept, self.saved, self.node = story.plugins, story.kept, story.saved, story.node
-        self.injected, self.late = story.injected, story.late
-        self.has_variables = story.has_variables
-
-    def _to_keep(self, names: Iterable[str]) -> Iterable[str]:  # noqa: ARG002 - a fragment keeps none of its own
-        return set()
 
 
 class _Told(UsageError):
