@@ -16,7 +16,7 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kubelet_sim.cli.main import PROGRAM, cli  # noqa: E402 (found by the line above, in a bare checkout too)
+from kubelet_sim.cli.main import COMMANDS, PROGRAM, cli  # noqa: E402 (found by the line above, in a bare checkout too)
 from tools import generated  # noqa: E402 (likewise)
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
@@ -50,8 +50,10 @@ def page() -> str:
 
 def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
     """Every command with its whole name; a group comes before its own commands."""
-    for name, command in group.commands.items():
-        yield prefix + name, command
+    context = click.Context(group)
+    for name in COMMANDS if group is cli else group.commands:
+        if (command := group.get_command(context, name)) is not None:
+            yield prefix + name, command
         if isinstance(command, click.Group):
             yield from commands(command, f"{prefix}{name} ")
 

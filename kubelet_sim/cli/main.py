@@ -1,51 +1,73 @@
-"""The entry point: every command in its place."""
+"""The entry point, and the list of all commands."""
 
 from __future__ import annotations
 
 import io
 import sys
+from importlib import import_module
 
 import click
 
 from kubelet_sim import __version__, exit_codes
-from kubelet_sim.cli.advance import advance
-from kubelet_sim.cli.apply import apply
-from kubelet_sim.cli.bundle import bundle
-from kubelet_sim.cli.call import call
-from kubelet_sim.cli.checkpoint import checkpoint
-from kubelet_sim.cli.completion import completion
-from kubelet_sim.cli.conform import conform
-from kubelet_sim.cli.container_spec import container_spec
-from kubelet_sim.cli.crash import crash
-from kubelet_sim.cli.delete import delete
-from kubelet_sim.cli.demo import demo
-from kubelet_sim.cli.describe import describe
-from kubelet_sim.cli.exec import exec_
-from kubelet_sim.cli.exec_check import exec_check
-from kubelet_sim.cli.exit import exit_
-from kubelet_sim.cli.explain import explain
-from kubelet_sim.cli.fault import fault
-from kubelet_sim.cli.fuzz import fuzz
-from kubelet_sim.cli.get import get
 from kubelet_sim.cli.helpers.group import Commands, complain
 from kubelet_sim.cli.helpers.options import debug
-from kubelet_sim.cli.plugin import plugin
-from kubelet_sim.cli.podresources import podresources
-from kubelet_sim.cli.reboot import reboot
-from kubelet_sim.cli.replay import replay
-from kubelet_sim.cli.restart import restart
-from kubelet_sim.cli.run import run
-from kubelet_sim.cli.scenario import scenario
-from kubelet_sim.cli.start import start
-from kubelet_sim.cli.trace import trace
-from kubelet_sim.cli.versions import versions
-from kubelet_sim.cli.wait import wait
 
 PROGRAM = "kubelet-sim"
+COMMANDS = (
+    "demo",
+    "run",
+    "exec",
+    "plugin",
+    "apply",
+    "wait",
+    "get",
+    "describe",
+    "container-spec",
+    "bundle",
+    "exec-check",
+    "podresources",
+    "delete",
+    "exit",
+    "restart",
+    "reboot",
+    "crash",
+    "start",
+    "fault",
+    "advance",
+    "trace",
+    "replay",
+    "call",
+    "scenario",
+    "conform",
+    "fuzz",
+    "explain",
+    "checkpoint",
+    "versions",
+    "completion",
+)
+"""Each stands in the file of its name; in the order in which the documentation has them."""
+
+
+class _Program(Commands):
+    """The group of all commands, each loaded when it is asked for: nobody waits for the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names of all, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; one whose name means something to Python has `_` behind it in its file."""
+        # Of a name that there is not, click says which others it may have been: it wants to see them all.
+        for each in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
+            if each not in self.commands:
+                name = each.replace("-", "_")
+                module = import_module(f"kubelet_sim.cli.{name}")
+                self.add_command(getattr(module, name, None) or getattr(module, f"{name}_"), each)
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
-    cls=Commands,
+    cls=_Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -68,41 +90,6 @@ def cli(ctx: click.Context) -> None:
     """  # noqa: D301 - `\b` is for click: the lines stay as they are
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-for _command in (
-    demo,
-    run,
-    exec_,
-    plugin,
-    apply,
-    wait,
-    get,
-    describe,
-    container_spec,
-    bundle,
-    exec_check,
-    podresources,
-    delete,
-    exit_,
-    restart,
-    reboot,
-    crash,
-    start,
-    fault,
-    advance,
-    trace,
-    replay,
-    call,
-    scenario,
-    conform,
-    fuzz,
-    explain,
-    checkpoint,
-    versions,
-    completion,
-):
-    cli.add_command(_command)
 
 
 def main() -> None:
