@@ -24,7 +24,7 @@ def test_the_gist_has_the_first_line_and_the_last_ones() -> None:
 @pytest.mark.parametrize(
     "said, told", [([], ""), ([" ", "\t"], ""), (["a\tb"], "a b"), (list("abcd"), "a / b / c / d")]
 )
-def test_what_is_short_is_told_whole(said: list[str], told: str) -> None:
+def test_a_gist_of_few_lines_has_all_of_them(said: list[str], told: str) -> None:
     """Lines without text are left out."""
     assert gist(said) == told
 
@@ -33,6 +33,6 @@ def test_what_is_short_is_told_whole(said: list[str], told: str) -> None:
     "code, words",
     [(None, "ended"), (3, "ended with exit code 3"), (-9, "was killed by SIGKILL"), (-99, "was killed by signal 99")],
 )
-def test_how_a_process_ended(code: int | None, words: str) -> None:
+def test_an_end_is_told_by_exit_code_or_signal(code: int | None, words: str) -> None:
     """By an exit code, or by a signal with its name."""
     assert ending(code) == words

@@ -25,7 +25,7 @@ def test_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-def test_leaves_no_control(code: int) -> None:
+def test_no_control_reaches_a_terminal(code: int) -> None:
     """The result is printable ASCII for every control and bidirectional mark there is."""
     shown = escape_terminal(chr(code))
     assert shown.isascii()
@@ -33,7 +33,7 @@ def test_leaves_no_control(code: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "GPU-0::3", "Grüße, 世界, עברית", "👩‍🔬", r"C:\new [bold]", "non\u00a0breaking"])
-def test_leaves_the_rest_alone(text: str) -> None:
+def test_letters_emoji_and_markup_stay_as_they_are(text: str) -> None:
     """Letters of all scripts, emoji, backslashes and markup stay as they are."""
     assert escape_terminal(text) == text
 

@@ -21,14 +21,14 @@ from tools.check_excerpts import stable
 ROOT = Path(__file__).parents[3]
 
 
-def test_needs_in_words() -> None:
+def test_needs_are_said_in_words_and_hooks_as_options() -> None:
     """The sockets go without saying where anything else is needed; hooks are options."""
     assert needs(check("a")) == "nothing but the plugin's sockets"
     hooked = check("a", needs=frozenset({Need.BLACK_BOX, Need.HOOK, Need.PROCESS}), hooks=("break", "mend"))
     assert needs(hooked) == "the plugin's process, --break CMD, --mend CMD"
 
 
-def test_kubelets_in_words() -> None:
+def test_releases_that_follow_one_another_are_one_run() -> None:
     """Releases that follow one another are a run."""
     assert kubelets(check("a")) == "all"
     assert kubelets(check("a", applies=lambda _: False)) == "none"

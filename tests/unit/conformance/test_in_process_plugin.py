@@ -16,7 +16,7 @@ from kubelet_sim.node.root_directory.layout import RootLayout
 LAYOUT = RootLayout(Path("/tmp/root"))
 
 
-def test_a_life() -> None:
+def test_a_plugin_in_process_is_entered_left_and_started_again() -> None:
     """It is entered with the directory, and left once at the end; it can be started again then."""
     seen: list[object] = []
 
@@ -48,8 +48,8 @@ def test_a_life() -> None:
     assert seen == [LAYOUT.device_plugins, "left", "changed"] * 2
 
 
-def test_one_that_raises() -> None:
-    """It has ended with 1, and what it raised is what it said."""
+def test_a_plugin_in_process_that_raises_has_ended_with_1() -> None:
+    """What a plugin raises when it is entered is its output."""
 
     @contextmanager
     def plugin(directory: Path) -> Iterator[None]:

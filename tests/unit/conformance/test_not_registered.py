@@ -16,13 +16,13 @@ def tried(path: Path) -> RegisterCall:
     return RegisterCall(1.0, Registration(API_VERSION, path.name, ResourceName("example.com/gpu")), None, str(path), 1)
 
 
-def test_nobody_tried() -> None:
-    """That is one kind of plugin."""
+def test_a_plugin_that_never_called_register_is_told_so() -> None:
+    """A plugin that never called Register is told apart from one that was refused."""
     assert not_registered("at first", []) == "at first, the plugin runs on and did not call Register within 60 s"
 
 
-def test_all_tries_failed(short_root: Path) -> None:
-    """That is another, and whether its socket is there tells why."""
+def test_refused_registrations_are_told_with_their_cause(short_root: Path) -> None:
+    """Where each Register call failed, whether the plugin's socket is there tells why."""
     there, gone = short_root / "there.sock", short_root / "gone.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(there))

@@ -36,7 +36,7 @@ def values(config: ContainerConfig) -> list[tuple[str, str]]:
     return [(each.name, each.value) for each in config.envs]
 
 
-def test_a_plain_container() -> None:
+def test_a_plain_container_gets_what_the_kubelet_adds_to_all() -> None:
     """A pod without anything gets what the kubelet adds to every container. Rules: DM-127, DM-131"""
     config = built()
     assert (config.envs, config.devices, config.cdi_devices) == ((), (), ())
@@ -54,7 +54,7 @@ def test_a_plain_container() -> None:
     ]
 
 
-def test_the_order_of_everything() -> None:
+def test_entries_of_plugins_come_before_those_of_pod_and_kubelet() -> None:
     """Plugins first, then the pod, then the kubelet; volume mounts in the order of the pod. Rules: DM-126, DM-127"""
     config = built(
         {
@@ -116,7 +116,7 @@ def test_later_variables_of_the_pod_win() -> None:
     assert values(config) == [("A", "3"), ("B", "4")]
 
 
-def test_values_from_elsewhere() -> None:
+def test_the_downward_api_knows_the_pod_and_not_the_plugins() -> None:
     """The downward API knows the pod and its limits, not what plugins set; what lies outside is named. Rules: DM-129"""
     env = [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
@@ -180,7 +180,7 @@ def test_only_the_pods_own_mount_keeps_etc_hosts_away() -> None:
     assert [each.host_path for each in of_pod.mounts if each.container_path == "/etc/hosts"] == ["/x"]
 
 
-def test_volumes_of_the_kubelet() -> None:
+def test_volumes_that_the_kubelet_makes_lie_in_the_pods_directory() -> None:
     """Those it makes itself lie in the pod's directory, the ones of objects read-only; others are named."""
     kinds = ["emptyDir", "configMap", "secret", "projected", "downwardAPI", "persistentVolumeClaim"]
     config = built(
@@ -196,7 +196,7 @@ def test_volumes_of_the_kubelet() -> None:
     assert files == [f"files of volume {kind.lower()}" for kind in kinds[1:5]]
 
 
-def test_resources_of_which_container() -> None:
+def test_a_resource_of_a_container_that_is_missing_is_refused() -> None:
     """One that is named has to be there; a limit that is missing or 0 stands for what the node has, a request for 0."""
 
     def variable(name: str, **source: str) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def test_resources_of_which_container() -> None:
         ({"name": "v", "mountPropagation": "Sideways"}, "Sideways"),
     ],
 )
-def test_what_the_kubelet_refuses(mount: dict[str, Any], said: str) -> None:
+def test_a_container_is_refused_with_the_kubelets_reason(mount: dict[str, Any], said: str) -> None:
     """The container is not created, with the kubelet's reason."""
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "h", "hostPath": {}}]
     with pytest.raises(UsageError, match=said):
@@ -241,7 +241,7 @@ def test_a_uid_that_names_no_directory(uid: str) -> None:
         container_config(pod(None, {"uid": uid}), "main", share())
 
 
-def test_propagation_and_relative_mount_paths() -> None:
+def test_a_relative_mount_path_gets_its_slash() -> None:
     """A relative path in the container gets its slash; propagation is CRI's number."""
     mount = {"name": "v", "mountPath": "m", "mountPropagation": "Bidirectional"}
     config = built({"volumeMounts": [mount]}, volumes=[{"name": "v", "emptyDir": {}}])
@@ -283,7 +283,7 @@ def test_annotations_that_come_only_when_they_apply() -> None:
     assert found["io.kubernetes.container.ports"] == '[{"protocol":"TCP","containerPort":80}]'
 
 
-def test_cdi_devices_by_release() -> None:
+def test_cdi_devices_travel_as_the_release_has_it() -> None:
     """Nothing before 1.28, field and annotation up to 1.31, the field alone since 1.32. Rules: DM-132, DM-133, DM-171, DM-175"""
     of = share(cdi=["v/c=b", "v/c=a"])
     now, then = built(of=of), built(of=of, profile=OLD)
@@ -307,7 +307,7 @@ def test_cdi_devices_that_the_node_left_out() -> None:
 
 
 @pytest.mark.parametrize("length, is_there", [(12, True), (13, False)])
-def test_twelve_characters_for_the_container(length: int, is_there: bool) -> None:
+def test_a_long_container_name_leaves_no_room_for_a_cdi_annotation(length: int, is_there: bool) -> None:
     """A longer name leaves no room in the annotation's key; the field is sent all the same. Rules: DM-133"""
     name = "c" * length
     config = container_config(pod({"name": name}), name, share(cdi=["v/c=a"]), KubeletContext(profile=OLD))
@@ -342,7 +342,7 @@ def test_what_the_merge_dropped_is_told() -> None:
     assert "random" not in second.why
 
 
-def test_every_kind_of_container() -> None:
+def test_init_containers_get_their_own_and_unknown_names_are_refused() -> None:
     """Init containers get theirs, too; a name that there is not is an error that says which there are."""
     both = pod(initContainers=[{"name": "first", "env": [{"name": "I", "value": "1"}]}])
     assert values(container_config(both, "first", share())) == [("I", "1")]
@@ -350,7 +350,7 @@ def test_every_kind_of_container() -> None:
         container_config(both, "none", share())
 
 
-def test_security_and_limits() -> None:
+def test_the_security_context_of_the_container_goes_over_the_pods() -> None:
     """The container's own over the pod's; shares and quota as the kubelet computes them."""
     config = built(
         {
@@ -387,8 +387,8 @@ def test_security_and_limits() -> None:
         ({"securityContext": []}, "securityContext"),
     ],
 )
-def test_fields_of_another_kind(container: dict[str, Any], path: str) -> None:
-    """One line that says where, and what was expected."""
+def test_a_field_of_another_kind_is_refused_with_its_place(container: dict[str, Any], path: str) -> None:
+    """One line says where the field is, and what was expected."""
     with pytest.raises(UsageError) as caught:
         built(container)
     assert path in str(caught.value)

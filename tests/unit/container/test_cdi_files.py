@@ -64,13 +64,13 @@ GOOD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_files(name: str) -> None:
+def test_files_that_the_reference_library_loads_are_loaded(name: str) -> None:
     """Files that the reference library loads; the official schema takes them, too."""
     check_cdi(GOOD[name])
     assert load(GOOD[name]).devices
 
 
-def test_what_the_schema_forgets() -> None:
+def test_fields_that_the_schema_forgets_are_read() -> None:
     """`fileMode`, and the edits of the file itself, are part of CDI all the same. In YAML, octal numbers are octal."""
     assert load(file(containerEdits=ENV)).edits.env == ("A=1",)
     assert (
@@ -120,7 +120,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_files(name: str) -> None:
+def test_files_that_the_reference_library_refuses_are_refused(name: str) -> None:
     """Files that the reference library refuses to load; the error says what is wrong."""
     document, said = BAD[name]
     with pytest.raises(BadSpec, match=said):
@@ -182,14 +182,14 @@ def test_features_count_wherever_they_are(where: str) -> None:
         ("kind: \x00", "."),
     ],
 )
-def test_texts_that_are_no_file(text: str, said: str) -> None:
+def test_a_text_that_is_no_spec_is_refused_in_one_line(text: str, said: str) -> None:
     """No YAML, no document, fields twice: one line says so, whatever it is."""
     with pytest.raises(BadSpec, match=said) as caught:
         decode(text)
     assert "\n" not in str(caught.value)
 
 
-def test_null_is_nothing() -> None:
+def test_a_field_that_is_null_counts_as_missing() -> None:
     """A field that is null is as good as not there; a file of several documents counts with its first."""
     text = "cdiVersion: 1.0.0\nkind: v/c\nannotations: null\ndevices: [{name: a, containerEdits: {env: [A=1]}}]\n---\nx: 1\n"
     validate(decode(text))

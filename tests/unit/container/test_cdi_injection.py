@@ -105,8 +105,8 @@ def test_a_pipe_has_no_numbers_and_no_rule() -> None:
         ({"path": "/dev/none", "type": "c"}, "no such file"),
     ],
 )
-def test_nodes_that_cannot_be_completed(node: dict[str, Any], said: str) -> None:
-    """A runtime does not create the container."""
+def test_a_node_that_is_not_on_the_host_keeps_the_container_from_being_made(node: dict[str, Any], said: str) -> None:
+    """A runtime does not create a container with a node that cannot be completed."""
     with pytest.raises(ContainerRefused, match=said):
         edited({"deviceNodes": [node]})
 
@@ -163,8 +163,8 @@ def test_hooks_add_up(name: str) -> None:
     assert applied[0].value == "/bin/x y"
 
 
-def test_net_devices_move() -> None:
-    """By their name on the host."""
+def test_net_devices_move_by_their_name_on_the_host() -> None:
+    """A net device of the host is named by its name there."""
     config, _ = edited({"netDevices": [{"hostInterfaceName": "eth1", "name": "net0"}]})
     assert config["linux"]["netDevices"] == {"eth1": {"name": "net0"}}
 
@@ -191,6 +191,6 @@ def test_groups_join_once() -> None:
     assert [each.key for each in applied] == ["5"]
 
 
-def test_nothing_is_nothing() -> None:
-    """No device, no change."""
+def test_without_a_device_nothing_is_changed() -> None:
+    """No device leaves the configuration as it is."""
     assert edited() == ({"process": {"user": {"uid": 0, "gid": 0}, "env": []}, "mounts": [], "linux": {}}, ())

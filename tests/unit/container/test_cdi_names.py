@@ -18,7 +18,7 @@ from kubelet_sim.container.cdi.names import BadName, QualifiedName, parse_name
         ("vendor.com/net=0000:01:00.0", ("vendor.com", "net", "0000:01:00.0")),
     ],
 )
-def test_full_names(text: str, parts: tuple[str, str, str]) -> None:
+def test_full_names_may_have_dots_colons_and_digits(text: str, parts: tuple[str, str, str]) -> None:
     """Vendors and classes may have dots, devices also colons, and may begin with a digit."""
     name = parse_name(text)
     assert name == QualifiedName(*parts)
@@ -53,7 +53,7 @@ def test_full_names(text: str, parts: tuple[str, str, str]) -> None:
         "vendor.com/device=gpu0\n",
     ],
 )
-def test_texts_that_are_no_name(text: str) -> None:
+def test_malformed_names_are_refused(text: str) -> None:
     """A part that is missing, a character too many, a wrong first or last one, a path: none is a CDI name."""
     with pytest.raises(BadName):
         parse_name(text)
@@ -66,7 +66,7 @@ def test_the_kubelet_knew_no_dots_in_classes() -> None:
     assert str(parse_name("vendor.com/gpu=0", dotted_class=False)) == "vendor.com/gpu=0"
 
 
-def test_the_key_of_an_annotation() -> None:
+def test_an_annotations_key_is_made_of_plugin_and_allocation() -> None:
     """Plugin and allocation, with slashes as underscores. Rules: DM-133"""
     assert annotation_key("vendor.device", "pod/a") == "cdi.k8s.io/vendor.device_pod_a"
 
@@ -75,18 +75,18 @@ def test_the_key_of_an_annotation() -> None:
     "plugin, allocation",
     [("", "x"), ("x", ""), ("x", "y" * 62), ("-x", "y"), ("x", "y-"), ("x", "y z"), ("x", "y\n")],
 )
-def test_keys_that_cannot_be(plugin: str, allocation: str) -> None:
+def test_keys_that_no_label_could_have_are_refused(plugin: str, allocation: str) -> None:
     """Empty parts, more than 63 characters, and what no label could be. Rules: DM-133"""
     with pytest.raises(BadName):
         annotation_key(plugin, allocation)
 
 
-def test_the_longest_key() -> None:
-    """63 characters behind the prefix. Rules: DM-133"""
+def test_a_key_may_have_63_characters_behind_the_prefix() -> None:
+    """A key of 63 characters behind the prefix is taken, one more is refused. Rules: DM-133"""
     assert len(annotation_key("x", "y" * 61)) == len("cdi.k8s.io/") + 63
 
 
-def test_the_value_of_an_annotation() -> None:
+def test_an_annotations_value_is_names_joined_by_commas() -> None:
     """Names joined by commas, each of them checked. Rules: DM-133"""
     assert annotation_value(["v/c=a", "v/c=b"]) == "v/c=a,v/c=b"
     assert annotation_value([]) == ""

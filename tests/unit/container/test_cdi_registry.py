@@ -31,7 +31,7 @@ def value(found: Registry, name: str = NAME) -> str:
     return found.find([name])[0].device.edits.env[0].removeprefix("V=")
 
 
-def test_a_static_file() -> None:
+def test_a_device_of_an_installed_file_is_found() -> None:
     """A device of a file in the directory for installed files."""
     assert value(registry({f"{STATIC}/a.json": text()})) == "1"
 
@@ -58,7 +58,7 @@ def test_a_dynamic_device_in_a_lower_directory_is_there_all_the_same() -> None:
     assert value(found) == "high"
 
 
-def test_one_kind_in_many_files() -> None:
+def test_files_of_one_directory_may_share_a_kind() -> None:
     """Files of one directory may share a kind as long as the devices differ."""
     found = registry({f"{STATIC}/a.json": text("a", "a"), f"{STATIC}/b.json": text("b", "b")})
     assert sorted(found.devices) == ["vendor.com/device=a", "vendor.com/device=b"]
@@ -81,8 +81,8 @@ def test_a_conflict_takes_only_the_device_in_question() -> None:
     assert NAME not in found.devices
 
 
-def test_three_files_in_conflict() -> None:
-    """All of them are named."""
+def test_all_files_in_conflict_are_named() -> None:
+    """A name that three files define names all three."""
     found = registry({f"{STATIC}/{name}.json": text(name) for name in "abc"})
     assert found.conflicts[NAME] == tuple(f"{STATIC}/{name}.json" for name in "abc")
 
@@ -181,8 +181,8 @@ def test_a_file_that_cannot_be_read() -> None:
     assert "utf-8" in found.files[0].problem
 
 
-def test_a_file_without_any_right() -> None:
-    """The system's word is the problem."""
+def test_a_file_that_nobody_may_read_is_told_in_the_systems_words() -> None:
+    """The problem of a file without any right is what the system says of it."""
 
     class Closed(FakeHost):
         def text(self, path: str) -> str:

@@ -76,7 +76,7 @@ def test_what_is_not_set_is_not_written() -> None:
     cri_messages.read(document)
 
 
-def test_the_reader_would_notice() -> None:
+def test_the_reader_of_cri_refuses_an_unknown_field() -> None:
     """A field that CRI has not is an error, so that the test above means something."""
     with pytest.raises(json_format.ParseError):
         cri_messages.read({**cri(FULL), "cdi": []})

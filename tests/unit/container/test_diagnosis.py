@@ -18,8 +18,8 @@ def remarks(
     return diagnose(container_config(pod(container, **spec), "main", of), host)
 
 
-def test_nothing_to_say() -> None:
-    """A grant that is as it should be."""
+def test_a_proper_grant_has_no_remarks() -> None:
+    """A grant that is as it should be gives nothing to say."""
     good = share(envs={"A": "1"}, mounts=[("/m", "/srv")], devices=[("/dev/a", "/dev/null", "rw")], cdi=["v/c=1"])
     assert remarks(good) == ()
 
@@ -74,7 +74,7 @@ def test_odd_things_are_told(name: str) -> None:
     assert str(told[0].origin) == f"plugin {GPU}"
 
 
-def test_a_volume_over_dev() -> None:
+def test_a_volume_over_dev_hides_what_a_runtime_needs() -> None:
     """What the kubelet makes is empty, and a runtime needs a `/dev/null`; a volume elsewhere is nothing to tell."""
     found = remarks(
         share(),
@@ -101,7 +101,7 @@ def test_links_are_told() -> None:
     assert "(/dev/x)" in found[1].text
 
 
-def test_conflicts_between_plugins() -> None:
+def test_a_conflict_between_plugins_says_what_was_dropped() -> None:
     """What was dropped, whose it was, and that the kubelet rolls dice. Rules: DM-124"""
     dropped = (Dropped("envs", "A", NIC, "2", "1", GPU), Dropped("cdi_devices", "v/c=1", NIC, "v/c=1", "v/c=1", GPU))
     found = remarks(ContainerSpec((("A", "1"),), provenance=Provenance(envs=(GPU,), dropped=dropped)))
@@ -111,7 +111,7 @@ def test_conflicts_between_plugins() -> None:
     assert "random" in found[0].text
 
 
-def test_conflicts_between_plugin_and_pod() -> None:
+def test_of_plugin_and_pod_the_pod_wins_and_that_is_told() -> None:
     """Variables: the process sees the pod's. Mounts: the pod's lies on top. Rules: DM-128, DM-130"""
     found = remarks(
         share(envs={"A": "plugin"}, mounts=[("/m/", "/srv")]),
@@ -123,7 +123,7 @@ def test_conflicts_between_plugin_and_pod() -> None:
     assert "pod volume v (emptyDir)" in found[1].text
 
 
-def test_conflicts_with_the_kubelet() -> None:
+def test_an_annotation_of_the_kubelets_name_is_overwritten() -> None:
     """An annotation of the kubelet's name is overwritten. Rules: DM-131"""
     found = remarks(share(annotations={"io.kubernetes.container.restartCount": "7"}))
     assert [(each.severity, each.rules) for each in found] == [(Severity.WARNING, ("DM-131",))]
@@ -187,7 +187,7 @@ def test_a_cdi_directory_that_cannot_be_read() -> None:
     assert "Permission denied" in told.remarks[0].text
 
 
-def test_an_explanation_has_everything() -> None:
+def test_an_explanation_has_each_entry_with_its_origin() -> None:
     """Each entry with its origin, in the order of the message, then what CDI changes. Rules: DM-124, DM-132"""
     of = share(envs={"A": "1"}, devices=[("/dev/b", "/dev/null", "rw")], annotations={"k": "v"}, cdi=["v/c=1"])
     told = explain(

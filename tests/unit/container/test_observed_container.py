@@ -82,8 +82,8 @@ def test_mounts_of_cdi_files_are_asked_for() -> None:
     ]
 
 
-def test_paths_that_are_not_clean() -> None:
-    """They are looked for where they lead to."""
+def test_paths_that_are_not_clean_are_looked_for_where_they_lead() -> None:
+    """A path with dots or doubled slashes is compared at the place where it leads to."""
     mounts = [{"destination": path, "type": "bind", "options": ["rw"]} for path in ("/m/", "//m", "m", "/x/../m")]
     devices = [{"path": "//dev/null", "type": "c", "major": 1, "minor": 3}]
     found = comparisons(
@@ -92,7 +92,7 @@ def test_paths_that_are_not_clean() -> None:
     assert [each.is_as_wanted for each in found if each.part != "env"] == [True] * 5
 
 
-def test_what_a_runtime_makes_itself() -> None:
+def test_what_a_runtime_makes_itself_is_not_compared() -> None:
     """A privileged container asks for all devices of the host; its terminals are its own all the same."""
     devices = [{"path": path, "type": "c", "major": 5, "minor": 2} for path in ("/dev/ptmx", "/dev/console")]
     found = comparisons({**SPEC, "linux": {"devices": devices}}, ObservedContainer.of(b"", NODES, MOUNTS))

@@ -28,7 +28,7 @@ def derived(*arguments: Any, host: FakeHost = HOST, **spec: Any) -> dict[str, An
     return found
 
 
-def test_a_plain_container() -> None:
+def test_a_plain_container_gets_what_containerd_gives_all() -> None:
     """What containerd gives everybody: its mounts, capabilities, no device, and no rule but that nothing is allowed."""
     found = derived()
     assert found["process"]["env"] == [
@@ -52,7 +52,7 @@ def test_a_plain_container() -> None:
     }
 
 
-def test_the_schema_would_notice() -> None:
+def test_the_schema_refuses_an_unknown_device_type() -> None:
     """A device of another type is refused by it, so that the checks here mean something."""
     found = derived(None, share(devices=[("/dev/a", "/dev/null", "rw")]))
     found["linux"]["devices"][0]["type"] = "x"
@@ -98,7 +98,7 @@ def test_a_directory_is_all_the_devices_in_it() -> None:
         ("relative", "no such file"),
     ],
 )
-def test_what_a_runtime_refuses(host_path: str, said: str) -> None:
+def test_a_missing_device_or_one_that_is_none_is_refused(host_path: str, said: str) -> None:
     """A missing path, and one that is no device: the kubelet passed it on. Rules: DM-125"""
     with pytest.raises(ContainerRefused, match=said):
         oci(config(None, share(devices=[("/dev/a", host_path, "rw")])), HOST)
@@ -141,7 +141,7 @@ def test_own_mounts_over_the_default_ones() -> None:
     assert [each for each in over if each.startswith("/dev")] == ["/dev", "/dev/termination-log"]
 
 
-def test_relative_host_paths() -> None:
+def test_relative_host_paths_lead_from_the_root_directory() -> None:
     """They lead from the root directory, where containerd stands, not from wherever somebody asks. Rules: DM-125"""
     found = derived(None, share(mounts=[("/m", "srv"), ("/n", "none")], devices=[("/dev/a", "dev/null", "rw")]))
     sources = {each["destination"]: each["source"] for each in found["mounts"]}
@@ -149,7 +149,7 @@ def test_relative_host_paths() -> None:
     assert found["linux"]["devices"][0]["major"] == 1
 
 
-def test_two_slashes_are_one() -> None:
+def test_two_slashes_in_a_mount_path_count_as_one() -> None:
     """As for Go, and unlike in POSIX: the outer mount comes first, and takes the default ones away. Rules: DM-130"""
     found = derived(None, share(mounts=[("/a/b", "/srv"), ("//a", "/srv"), ("//dev", "/srv")]))
     paths = [each["destination"] for each in found["mounts"]]
@@ -157,7 +157,7 @@ def test_two_slashes_are_one() -> None:
     assert [each for each in paths if "dev" in each] == ["//dev", "/dev/termination-log"]
 
 
-def test_mount_options() -> None:
+def test_mounts_are_recursive_and_private_unless_asked_otherwise() -> None:
     """Recursive, private unless asked otherwise, and read-only as sent. Rules: DM-126"""
     volumes = [{"name": "v", "hostPath": {"path": "/srv"}}]
     mount = {
@@ -201,12 +201,12 @@ def test_annotations_stay_with_containerd() -> None:
         ({"capabilities": {"drop": ["KILL"]}}, [each for each in CAPABILITIES if each != "CAP_KILL"]),
     ],
 )
-def test_capabilities(context: dict[str, Any], expected: list[str]) -> None:
+def test_all_capabilities_come_before_single_ones(context: dict[str, Any], expected: list[str]) -> None:
     """`ALL` comes first, then single ones."""
     assert derived({"securityContext": context})["process"]["capabilities"]["effective"] == expected
 
 
-def test_a_privileged_container() -> None:
+def test_a_privileged_container_gets_every_device_of_the_host() -> None:
     """Every device of the host, and the right to each."""
     found = derived({"securityContext": {"privileged": True}})
     assert [each["path"] for each in found["linux"]["devices"]] == ["/dev/fuse", "/dev/loop0", "/dev/null"]
@@ -216,13 +216,13 @@ def test_a_privileged_container() -> None:
     assert {"rw"} == {"ro", "rw"} & {*options["/sys"], *options["/sys/fs/cgroup"]}
 
 
-def test_namespaces_of_the_host() -> None:
+def test_what_a_pod_shares_with_the_host_has_no_namespace() -> None:
     """What the pod shares with the host has no namespace of its own."""
     found = derived(hostNetwork=True, hostPID=True, hostIPC=True)
     assert {each["type"] for each in found["linux"]["namespaces"]} == {"uts", "mount", "cgroup"}
 
 
-def test_cpu_memory_and_terminal() -> None:
+def test_cpu_and_memory_are_as_the_kubelet_computed_them() -> None:
     """As the kubelet computed them; a terminal brings its variable."""
     found = derived({"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}, "tty": True})
     assert found["linux"]["resources"]["cpu"] == {"period": 100_000, "quota": 100_000, "shares": 1024}
@@ -290,14 +290,14 @@ def test_both_cdi_channels_are_one() -> None:
 
 
 @pytest.mark.parametrize("names, said", [(["v/c=1"], "unresolvable CDI devices v/c=1"), (["nonsense"], "unresolvable")])
-def test_cdi_names_that_nobody_defines(names: list[str], said: str) -> None:
-    """The container is not created."""
+def test_a_cdi_name_that_nobody_defines_refuses_the_container(names: list[str], said: str) -> None:
+    """A container with a CDI name that no file defines is not created."""
     with pytest.raises(ContainerRefused, match=said):
         oci(config(None, share(cdi=names)), HOST, read_registry(FakeHost(CDI)))
 
 
-def test_a_malformed_cdi_annotation() -> None:
-    """It spoils the container, even without any CDI device."""
+def test_a_malformed_cdi_annotation_refuses_the_container() -> None:
+    """A malformed CDI annotation spoils the container, even without any CDI device."""
     with pytest.raises(ContainerRefused, match="annotations"):
         oci(config(None, share(annotations={"cdi.k8s.io/x": "nonsense"})), HOST)
 

@@ -130,8 +130,8 @@ def test_an_interruption_keeps_what_is_not_certain(runs: Callable[..., Runs]) ->
     assert "(seen once)" in story_text(searched)
 
 
-def test_an_interruption_with_nothing_found(runs: Callable[..., Runs]) -> None:
-    """It is over; the run that it ended does not count."""
+def test_a_run_that_was_interrupted_does_not_count(runs: Callable[..., Runs]) -> None:
+    """The search is over, and the run that was ended by it is not counted."""
     runs("nothing", {2: interrupt(signal.SIGINT)})
     searched = search(CONFIG)
     assert (searched.found, searched.was_interrupted, searched.runs) == (None, True, 1)

@@ -45,7 +45,7 @@ def test_escapes_a_file_name() -> None:
         ((0, "\u202e"), '[0]["\\u202e"]'),
     ],
 )  # fmt: skip
-def test_writes_paths(path: tuple[str | int, ...], text: str) -> None:
+def test_a_path_has_plain_keys_after_dots_and_others_in_brackets(path: tuple[str | int, ...], text: str) -> None:
     """Plain keys stand after dots, others in brackets and quotes."""
     assert path_text(path) == text
 
@@ -57,6 +57,6 @@ def test_writes_paths(path: tuple[str | int, ...], text: str) -> None:
         (b"", "a value of type bytes"), ('a"\n', '"a\\"\\n"'), ("x" * 200, '"' + "x" * 80 + '…"'),
     ],
 )  # fmt: skip
-def test_quotes_values(value: object, text: str) -> None:
+def test_a_value_is_quoted_short_and_on_one_line(value: object, text: str) -> None:
     """A value is shown short and on one line."""
     assert quoted(value) == text

@@ -39,7 +39,7 @@ def test_what_matters_for_devices_is_read() -> None:
     )
 
 
-def test_nothing_is_said() -> None:
+def test_an_empty_configuration_leaves_everything_to_flags() -> None:
     """An empty configuration leaves everything to flags and defaults."""
     assert read("") == KubeletConfiguration()
 

@@ -123,7 +123,7 @@ def test_makes_a_name_from_a_prefix() -> None:
     assert refused(document).path == "metadata.generateName"
 
 
-def test_null_is_not_there() -> None:
+def test_a_field_that_is_null_counts_as_absent() -> None:
     """A field without a value counts as absent, as in the API."""
     document = manifest(initContainers=None, overhead=None, restartPolicy=None)
     document["metadata"].update(namespace=None, uid=None)
@@ -256,7 +256,7 @@ def test_reads_several_documents() -> None:
 
 
 @pytest.mark.parametrize("kind", ["List", "PodList"])
-def test_reads_lists(kind: str) -> None:
+def test_the_items_of_a_list_are_pods_in_order(kind: str) -> None:
     """The items of a List are pods in order; errors name the item."""
     text = f"apiVersion: v1\nkind: {kind}\nmetadata: {{resourceVersion: ''}}\nitems: "
     item = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c}]}}"
@@ -276,7 +276,7 @@ def test_refuses_the_same_pod_twice() -> None:
         assert (caught.value.path, caught.value.document) == (path, 2)
 
 
-def test_reads_json() -> None:
-    """The same pod in JSON."""
+def test_a_pod_is_read_from_json_as_from_yaml() -> None:
+    """JSON gives the same pod as YAML."""
     text = '{\n\t"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}'
     assert [pod.name for pod in read_pods(text, "-")] == ["p"]

@@ -81,7 +81,7 @@ def test_refuses_negative_amounts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [DEV, "hugepages-2Mi"])
-def test_no_overcommitment(name: str) -> None:
+def test_devices_and_huge_pages_cannot_be_overcommitted(name: str) -> None:
     """Devices and huge pages are requested exactly as they are limited."""
     assert container({name: 2}, {name: "2000m"}).requests[name].value == 2
     assert refused({name: 2}, {name: 1}).path.startswith("spec.containers[0].resources.requests")

@@ -73,7 +73,7 @@ def test_equal_amounts_are_equal_however_written() -> None:
     assert Quantity.parse("1Ki") > Quantity.parse("1k")
 
 
-def test_knows_whole_numbers() -> None:
+def test_only_a_whole_amount_is_an_integer() -> None:
     """1.5 is no integer, 1500m × 2 would be."""
     assert Quantity.parse("3000m").is_integer
     assert not Quantity.parse("1500m").is_integer
@@ -117,6 +117,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("1e0", "1"),
     ],
 )
-def test_canonical_form(text: str, canonical: str) -> None:
+def test_an_amount_is_written_as_the_api_server_writes_it(text: str, canonical: str) -> None:
     """An amount is written back as the API server writes it: suffixes of the kind it had, nothing behind the point."""
     assert Quantity.parse(text).canonical == canonical

@@ -12,7 +12,7 @@ from kubelet_sim.testing.stores import MemoryCheckpointStore
 DOCUMENT = CheckpointDocument(None, {"example.com/dev": ("a",)})
 
 
-def test_written_and_read_back() -> None:
+def test_a_store_reads_back_what_was_written() -> None:
     """What was written is read back; before, nothing is found. Rules: CP-14"""
 
     async def run() -> CheckpointDocument:
@@ -25,7 +25,7 @@ def test_written_and_read_back() -> None:
     assert asyncio.run(run()) == DOCUMENT
 
 
-def test_a_failing_write() -> None:
+def test_a_write_that_fails_leaves_the_old_content() -> None:
     """One write fails when it is told to, and leaves the old content; the next one works again. Rules: CP-3"""
 
     async def run() -> None:
@@ -41,7 +41,7 @@ def test_a_failing_write() -> None:
     asyncio.run(run())
 
 
-def test_foreign_content() -> None:
+def test_a_store_takes_any_bytes_from_a_test() -> None:
     """A test may put any bytes there. Rules: CP-13"""
     with pytest.raises(CheckpointCorrupt):
         asyncio.run(MemoryCheckpointStore(b"{}").read())

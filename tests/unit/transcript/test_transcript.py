@@ -28,7 +28,9 @@ def transcript(count: int, keep: int) -> Transcript:
         (7, 3, 5, 1, [6]),
     ],
 )
-def test_records_after_a_number(count: int, keep: int, after: int, limit: int, numbers: list[int]) -> None:
+def test_records_after_a_number_come_oldest_first(
+    count: int, keep: int, after: int, limit: int, numbers: list[int]
+) -> None:
     """The oldest first, no more than asked for, without those that were forgotten."""
     assert [record.number for record in transcript(count, keep).after(after, limit)] == numbers
 

@@ -18,7 +18,7 @@ from kubelet_sim.conformance.reports.github import (
 from tests.unit.conformance.reports.samples import EVERYTHING, FAILED, GOOD, HOSTILE, check, report
 
 
-def test_annotations() -> None:
+def test_outcomes_that_count_are_annotated_as_errors_and_warnings() -> None:
     """What counts is an error, what warns a warning; each is one line with the check's id as title."""
     lines = annotation_lines([EVERYTHING]).splitlines()
     assert [re.sub(r"\(.*", "", line) for line in lines] == [

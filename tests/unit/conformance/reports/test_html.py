@@ -28,8 +28,8 @@ class Tags(HTMLParser):
         self.loaded += [str(value) for name, value in attrs if name in ("src", "href")]
 
 
-def test_it_needs_nothing_beside_it() -> None:
-    """No other file, no network; one script, which is ours."""
+def test_the_page_needs_no_other_file_and_no_network() -> None:
+    """The page has one script, which is ours."""
     tags = Tags()
     tags.feed(render([EVERYTHING, GOOD]))
     assert tags.loaded == []
@@ -87,7 +87,9 @@ def page_dir(short_root: Path) -> Path:
         ("#q=nothing-has-this", 0, None),
     ],
 )
-def test_a_browser_filters(page_dir: Path, address: str, count: int, some: str | None) -> None:
+def test_a_browser_filters_and_runs_no_script_but_ours(
+    page_dir: Path, address: str, count: int, some: str | None
+) -> None:
     """A real browser runs our script and no other: what does not fit is hidden, and the title is still ours."""
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page_dir}/profile"]

@@ -24,7 +24,7 @@ def test_the_schema_refuses_what_is_not_it() -> None:
         Draft202012Validator(schema()).validate(value)
 
 
-def test_everything_comes_back() -> None:
+def test_text_of_others_comes_back_to_the_letter() -> None:
     """Text of others comes back to the letter, halves of characters included, and the text of the document is ASCII."""
     text = render([EVERYTHING])
     assert text.isascii()
@@ -37,7 +37,7 @@ def test_everything_comes_back() -> None:
     assert run["notes"] == [HOSTILE]
 
 
-def test_whether_all_conform() -> None:
+def test_the_document_conforms_if_every_run_does() -> None:
     """The document conforms if every run does, and not without any."""
     assert document([GOOD, GOOD])["conforms"] is True
     assert document([GOOD, EVERYTHING])["conforms"] is False

@@ -29,7 +29,7 @@ def test_the_document_fits_the_schema_that_jenkins_uses() -> None:
         SCHEMA.validate(io.BytesIO(render(reports)))
 
 
-def test_what_is_a_failure() -> None:
+def test_what_counts_is_a_failure_and_what_is_broken_an_error() -> None:
     """What counts is a failure, what could not be carried out an error, and the rest is skipped or passes."""
     found = {name: [each.tag for each in case if each.tag != "system-out"] for name, case in cases(EVERYTHING).items()}
     assert found == {

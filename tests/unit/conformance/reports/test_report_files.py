@@ -24,7 +24,7 @@ def test_every_format_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "json").read_text(encoding="utf-8"))["version"] == 1
 
 
-def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_for_a_dash_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     """The report goes there, and nothing else does."""
     write(targets([("tap", "-")]), [GOOD])
     assert capsys.readouterr().out.startswith("TAP version 14\n")
@@ -58,7 +58,7 @@ def test_looking_does_not_touch_an_old_report(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "old"
 
 
-def test_never_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the disk fails, the old report stays, nothing is left beside it, and the other reports are written."""
     old = tmp_path / "report.json"
     old.write_text("old", encoding="utf-8")

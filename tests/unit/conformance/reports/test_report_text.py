@@ -43,7 +43,7 @@ def test_a_mark_says_how_an_outcome_counts(outcome: Outcome, is_strict: bool, ma
     assert mark.counts == run.is_bad(outcome)
 
 
-def test_a_run_in_a_sentence() -> None:
+def test_a_sentence_says_whether_the_plugin_conforms() -> None:
     """It says whether the plugin conforms, and how many checks came to what, in the order of the marks."""
     assert verdict(GOOD) == "The plugin conforms (kubelet v1.36.2): 1 passed, 1 skipped, in 12.3 s."
     assert tally(EVERYTHING) == (
@@ -60,7 +60,7 @@ def test_nothing_tried_is_no_pass() -> None:
     assert tally(report()) == "no checks"
 
 
-def test_checks_of_several_runs() -> None:
+def test_checks_of_several_runs_are_there_once() -> None:
     """Each is there once, group by group."""
     first, second = report(WARNED, PASSED), report(PASSED, FAILED)
     assert [each.id for each in checks_of([first, second])] == ["reg-passes", "reg-fails", "law-warns"]
