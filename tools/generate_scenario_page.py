@@ -38,7 +38,7 @@ A mapping of these words, and of nothing else, is a matcher. With several words,
 
 
 def lines() -> Iterator[str]:
-    """The rows of both tables."""
+    """Yields the page piece by piece: its texts, and the rows of both tables."""
     yield HEAD
     for name, kind in STEPS.items():
         yield f"| `{name}` | {_keys(kind)} | {_about(kind)} | {kind.comes} |\n"

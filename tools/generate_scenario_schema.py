@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "scenario.schema.json"
 
 
 def text() -> str:
-    """The file."""
+    """Returns the text of the schema file."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -91,7 +91,7 @@ class StoryUnderWay:
         self.do("admit", pod=manifest, expect={"admit": True, "reason": "", "message": ""})
 
     def delete(self, which: int = 0) -> None:
-        """A pod is deleted."""
+        """Adds the deletion of a pod, if there is one."""
         if self._pods:
             name = list(self._pods)[which % len(self._pods)]
             self._free(name)
@@ -112,7 +112,7 @@ class StoryUnderWay:
         self._used[resource] -= count
 
     def restart(self, **how: Any) -> None:
-        """The kubelet restarts."""
+        """Adds a restart of the kubelet, after which the devices have to be back."""
         self.do("restart", **how)
         if "socket_after" in how:
             self.do("advance", seconds=how["socket_after"])
@@ -137,7 +137,7 @@ class StoryUnderWay:
         self.look_for_devices()
 
     def time(self, seconds: float = 60.0) -> None:
-        """Time passes on the node."""
+        """Adds time that passes on the node, after which the devices have to be there."""
         self.do("advance", seconds=seconds)
         self.look_for_devices()
 

@@ -23,7 +23,7 @@ _PERMISSIONS = re.compile(r"(?!.*(.).*\1)[rwm]+", re.ASCII)
 
 @frozen
 class _ObservedCall:
-    """One thing that came from a socket."""
+    """One list, or one answer to Allocate, that came from a plugin's socket."""
 
     socket: str
     incarnation: int
@@ -43,11 +43,11 @@ class ObservedCalls:
     """Which kubelet process it is now."""
 
     def connected(self, socket: str) -> None:
-        """Somebody registered."""
+        """Note that the kubelet has connected to a socket, as it does when a plugin registers."""
         self._connections[socket, self.incarnation] += 1
 
     def listed(self, socket: str, devices: Sequence[Device]) -> None:
-        """A list arrived. Rules: DM-54, DM-55"""
+        """Note a list that a plugin sent, and what is wrong with it. Rules: DM-54, DM-55"""
         counts = Counter(device.id for device in devices)
         problems = [f"the id {each!r} is in one list {count} times" for each, count in counts.items() if count > 1]
         problems += [
@@ -59,7 +59,7 @@ class ObservedCalls:
         self._note(_ObservedCall(socket, self.incarnation, frozenset(counts), tuple(problems)))
 
     def answered(self, socket: str, ids: Iterable[DeviceID], answer: AllocateAnswer) -> None:
-        """Allocate was answered. Rules: DM-99"""
+        """Note how a plugin answered Allocate, and what is wrong with the answer. Rules: DM-99"""
         problems = [problem for response in answer.responses for problem in _wrong(response)]
         if not answer.responses:
             problems = [f"Allocate of {_ids(ids)} was answered without a response"]

@@ -22,7 +22,7 @@ PATIENCE_S = 120.0
 
 @frozen
 class StoryOutcome:
-    """What became of a story."""
+    """What became of a story: it was played, or it could not be."""
 
     story: Story
     played: Played | None = None
@@ -36,7 +36,7 @@ class StoryOutcome:
 
     @property
     def is_passed(self) -> bool:
-        """Whether every step was right."""
+        """Whether the story was played, and every step was right."""
         return self.played is not None and self.played.wrong is None
 
     def text(self) -> str:

@@ -32,7 +32,7 @@ class Dealing(Protocol):
 
 
 class ScriptedPlugins:
-    """Those of one story.
+    """The plugins of one story that follow a script.
 
     Args:
         scripts: what each does, by its name in the story.
@@ -63,5 +63,5 @@ class ScriptedPlugins:
         await self.caught_up()
 
     async def close(self) -> None:
-        """Stop all of them."""
+        """Stop all plugins, as if their processes died."""
         await asyncio.gather(*(plugin.stop() for plugin in self.by_name.values()))

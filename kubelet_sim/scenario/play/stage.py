@@ -46,7 +46,7 @@ class StoryStage:
 
     @property
     def directory(self) -> Path:
-        """The device-plugin directory."""
+        """The directory in which plugins and the kubelet of the story meet."""
         return self.node.root.layout.device_plugins
 
     async def do(self, step: Step) -> Any:
@@ -73,7 +73,7 @@ class StoryStage:
             raise TransportError(f"no step before admitted a pod {uid}") from None
 
     async def close(self) -> None:
-        """Stop all plugins."""
+        """Stop all plugins of the story, scripted ones and commands."""
         self._unlisten()
         await self.commands.close()
         await self.plugins.close()

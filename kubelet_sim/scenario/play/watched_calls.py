@@ -41,7 +41,7 @@ class WatchedConnection(PassingConnection):
     """Lists that were read, and applied to the end: the node asked for the next one (DM-60)."""
 
     async def ready(self) -> None:
-        """As the connection's; when nobody comes, time moves on to the deadline."""
+        """Connect; when nobody comes, time moves on to the deadline."""
         impatience = asyncio.ensure_future(self._move_on())
         try:
             await self.inner.ready()
@@ -64,7 +64,7 @@ class WatchedConnection(PassingConnection):
         await asyncio.shield(_detached_tasks.run(self._calls.clock.advance(DIAL_TIMEOUT_S)))
 
     async def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
-        """As the connection's."""
+        """Pass on the lists of the stream, and count each when the node asks for the next one."""
         lists = self.inner.list_and_watch()
         try:
             async for devices in lists:
@@ -78,7 +78,7 @@ class WatchedConnection(PassingConnection):
             self._calls.bell.ring()
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """As the connection's."""
+        """Pass the call on, and have the answer looked at."""
         self._calls.called("Allocate")
         answer = await self.inner.allocate(device_ids)
         self._calls.observed.answered(self._path, device_ids, answer)
@@ -87,24 +87,24 @@ class WatchedConnection(PassingConnection):
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
-        """As the connection's."""
+        """Pass the call on, which shows what the kubelet has chosen so far."""
         self._calls.called("GetPreferredAllocation")
         return await self.inner.get_preferred_allocation(available, must_include, size)
 
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
-        """As the connection's."""
+        """Pass the call on, which shows whose turn it is."""
         self._calls.called("PreStartContainer")
         await self.inner.pre_start_container(device_ids, timeout_s)
 
     async def close(self) -> None:
-        """As the connection's."""
+        """Close the connection, and say that something has changed."""
         await self.inner.close()
         self._calls.bell.ring()
 
 
 @define(eq=False)
 class WatchedCalls:
-    """`PluginCalls` whose connections are watched."""
+    """The way to plugins on which every connection is watched; fits `PluginCalls`."""
 
     inner: PluginCalls
     clock: ManualClock
@@ -114,7 +114,7 @@ class WatchedCalls:
     observed: ObservedCalls
 
     def connection(self, socket_path: str) -> WatchedConnection:
-        """A connection that is watched."""
+        """Returns a connection whose lists are counted."""
         return WatchedConnection(self.inner.connection(socket_path), socket_path, self, socket_path)
 
 

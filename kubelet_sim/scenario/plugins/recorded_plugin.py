@@ -103,7 +103,7 @@ def _note_answer(recording: Recording | None, effect: Any, line: Line) -> None:
 
 
 class RecordedPlugin(ScriptedPlugin):
-    """Serves a recording.
+    """A plugin that lists and answers as one did in a transcript.
 
     Args:
         recording: what it does.
@@ -123,7 +123,7 @@ class RecordedPlugin(ScriptedPlugin):
         self._at_once = at_once
 
     async def options(self) -> PluginOptions:
-        """As recorded."""
+        """Returns the options that were recorded."""
         self._say("GetDevicePluginOptions")
         return self._recording.options
 
@@ -152,7 +152,7 @@ class RecordedPlugin(ScriptedPlugin):
         return [self._answer(call, request.available, request.size, ()) for request in requests]
 
     async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
-        """As recorded."""
+        """Answers PreStartContainer as it was answered then."""
         self._answer("CallPreStartContainer", device_ids, len(device_ids), None)
 
     def _answer(self, call: str, ids: Sequence[DeviceID], size: int, nothing: Any) -> Any:

@@ -108,7 +108,7 @@ class During:
 
 @frozen
 class AllocateScript:
-    """How one container request is answered."""
+    """How a plugin answers Allocate for one container request."""
 
     envs: Mapping[str, str] = field(default=_NOTHING, hash=False, metadata=read_by(_TEXTS_BY_NAME))
     """`{ids}` in a value stands for the sorted ids, joined by commas."""
@@ -126,7 +126,7 @@ class AllocateScript:
 
 @frozen
 class PreferredScript:
-    """How a preferred allocation is answered."""
+    """How a plugin answers GetPreferredAllocation."""
 
     ids: tuple[DeviceID, ...] = field(default=(), metadata=read_by(values.texts))
     no_response: bool = field(default=False, metadata=read_by(values.truth))
@@ -136,7 +136,7 @@ class PreferredScript:
 
 @frozen
 class PreStartScript:
-    """How PreStartContainer is answered."""
+    """How a plugin answers PreStartContainer."""
 
     error: RpcFailed | None = field(default=None, metadata=read_by(read_status))
     during: During = field(default=During(), metadata=spread(During))
@@ -186,7 +186,7 @@ class Script:
 
     @property
     def registration(self) -> Registration:
-        """The Register request."""
+        """The request with which the plugin calls Register."""
         endpoint = self.socket if self.endpoint is None else self.endpoint
         return Registration(self.version, endpoint, self.resource, self.request_options)
 

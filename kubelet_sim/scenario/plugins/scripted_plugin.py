@@ -121,7 +121,7 @@ class ScriptedPlugin:
 
     @property
     def socket_path(self) -> Path:
-        """Where it listens, or would."""
+        """The socket on which the plugin listens, or would."""
         return self._directory / self.script.socket
 
     @property
@@ -131,7 +131,7 @@ class ScriptedPlugin:
 
     @property
     def is_serving(self) -> bool:
-        """Whether it listens."""
+        """Whether the plugin listens on its socket."""
         return self._server.is_serving
 
     async def serve(self, *, anew: bool = True) -> None:
@@ -210,13 +210,13 @@ class ScriptedPlugin:
         return registry.answer(self.script.resource, f"{KUBELET_ROOT}/{self._directory.name}/{self.script.socket}")
 
     async def notified(self, *, registered: bool, error: str) -> None:
-        """Take it down."""
+        """Note how the kubelet said that a registration ended; answered as the script says."""
         self._notices.append({"registered": registered, "error": error})
         self._changed()
         _fail(self.script.registry.notify_error)
 
     async def options(self) -> PluginOptions:
-        """As the script says."""
+        """Returns the options of the script, or fails as it says."""
         self._seen["GetDevicePluginOptions"] += 1
         await self._do(self.script.options_during)
         _fail(self.script.options_error)
@@ -232,13 +232,13 @@ class ScriptedPlugin:
         """The list, and every later one."""
         self._seen["ListAndWatch"] += 1
         self._say("ListAndWatch: a stream is open")
-        _fail(self.script.list_error)
         stream = Stream()
-        if self.devices is not None:
-            stream.send(self.devices)
-        self.streams.append(stream)
-        self._changed()
         try:
+            _fail(self.script.list_error)
+            if self.devices is not None:
+                stream.send(self.devices)
+            self.streams.append(stream)
+            self._changed()
             async for devices in stream.lists():
                 self._changed()
                 ill = sum(not device.is_healthy for device in devices)
@@ -251,7 +251,7 @@ class ScriptedPlugin:
             self._changed()
 
     async def allocate(self, requests: Sequence[tuple[DeviceID, ...]]) -> AllocateAnswer:
-        """As the script says, for each container request."""
+        """Answers Allocate as the script says, for each container request."""
         ids = sorted(device for request in requests for device in request)
         self._asked("Allocate", "; ".join(map(_ids, requests)), requests=len(requests), ids=ids)
         script = self.script.allocate
@@ -283,7 +283,7 @@ class ScriptedPlugin:
         return [] if script.no_response else [script.ids for _ in requests]
 
     async def pre_start(self, device_ids: tuple[DeviceID, ...]) -> None:
-        """As the script says."""
+        """Answers PreStartContainer as the script says."""
         self._asked("PreStartContainer", _ids(device_ids), ids=sorted(device_ids))
         await self._do(self.script.prestart.during)
         _fail(self.script.prestart.error)

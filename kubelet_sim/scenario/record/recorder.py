@@ -75,7 +75,7 @@ class StoryFile:
         return cls(documents, is_json=False, indent=None, is_ascii=text.isascii())
 
     def recorded(self, outcomes: Sequence[StoryOutcome], again: Again = _NOT_AGAIN) -> StoryFile:
-        """The same with what came in each step of its stories, which were played in order.
+        """Returns the same file with what came in each step of its stories, which were played in order.
 
         Args:
             outcomes: of all stories.
@@ -91,7 +91,7 @@ class StoryFile:
         return evolve(self, documents=documents)
 
     def text(self) -> str:
-        """As a file."""
+        """Returns the stories as the text of a file."""
         if self.is_json:
             (document,) = self.documents
             separators = (",", ":") if self.indent is None else None

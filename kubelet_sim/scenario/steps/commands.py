@@ -22,7 +22,7 @@ async def signal(stage: StoryStage, plugin: str, signal: int) -> None:
 
 @command_step("The process of plugin {plugin}", _COMMAND, comes="`running`, `exit_code`", is_look=True)
 async def process(stage: StoryStage, plugin: str) -> Any:
-    """Looks at a command."""
+    """Whether the process of a command runs, and how it has ended."""
     looked_at = stage.commands[plugin].process
     return {"running": looked_at.pid is not None, "exit_code": looked_at.exit_code}
 

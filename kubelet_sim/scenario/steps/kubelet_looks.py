@@ -35,7 +35,7 @@ async def allocated(stage: StoryStage, pod: str) -> Any:
 
 @step("Number of devices recorded for pod {pod}", POD, comes="by container, resource", is_look=True)
 async def allocated_count(stage: StoryStage, pod: str) -> Any:
-    """How many of them there are."""
+    """How many devices are recorded for a pod."""
     return {
         container: {resource: len(ids) for resource, ids in resources.items()}
         for container, resources in (await allocated.act(stage, pod)).items()

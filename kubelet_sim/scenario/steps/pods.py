@@ -85,7 +85,7 @@ async def remove(stage: StoryStage, pod: str) -> None:
 
 @step("Pod {pod} is no longer active, if it was", POD, nodes=StepNodes.SIMPLE, instead=DELETES)
 async def remove_if_active(stage: StoryStage, pod: str) -> None:
-    """Likewise, if it is there."""
+    """A pod is no longer active, if it was; nothing is freed yet."""
     if PodUID(pod) in stage.node.kubelet.state.active_pods:
         await stage.node.kubelet.deactivate(PodUID(pod))
 

@@ -20,7 +20,7 @@ from kubelet_sim.text_files import read_text
 
 @frozen
 class Folder:
-    """Where a story may read."""
+    """The folder of a story, in which files that it refers to have to lie."""
 
     of_file: Path
     """The folder of the file that is being read."""

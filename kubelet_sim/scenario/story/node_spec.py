@@ -45,7 +45,7 @@ def _release(source: object) -> Profile:
 
 @frozen
 class NodeSpec:
-    """The node of a story."""
+    """The choices that a story makes for its node."""
 
     numa: tuple[int, ...] = field(default=(0,), metadata=read_by(_numa_ids))
     policy: str = field(default="none", metadata=read_by(values.one_of(_POLICIES)))
@@ -77,7 +77,7 @@ class NodeSpec:
 
     @property
     def topology(self) -> TopologySettings:
-        """The topology manager's settings."""
+        """The settings of the topology manager on that node."""
         return TopologySettings(self.policy, self.scope, {name: str(value) for name, value in self.options.items()})
 
 

@@ -70,7 +70,7 @@ class AsWritten:
     """
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
-        """All items, once each."""
+        """Returns all items, as the manifest has them or sorted."""
         if rule == "DM-89" and not isinstance(items, AbstractSet):
             return tuple(items)
         comparable: Iterable[Any] = items
@@ -102,7 +102,7 @@ class Following(AsWritten):
             del self._calls[0]
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
-        """All items, once each."""
+        """Returns all items, those first that the other kubelet chose next."""
         ordered = super().arrange(rule, items)
         if rule in _OF_IDS:
             return _first(ordered, self._next_ids())

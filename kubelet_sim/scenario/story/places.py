@@ -60,19 +60,19 @@ class Places:
 
 
 class Place:
-    """One place of a file."""
+    """The place in a file at which something stands."""
 
     def __init__(self, places: Places, way: Way) -> None:
         self.places = places
         self.way = way
 
     def below(self, *parts: str | int) -> Place:
-        """A place inside of it."""
+        """Returns the place of what lies further in, by keys and positions in lists."""
         return Place(self.places, (*self.way, *parts))
 
     @property
     def line(self) -> int | None:
-        """Counts from 1."""
+        """The line in which it begins, counted from 1."""
         return self.places.line(self.way)
 
     def __str__(self) -> str:

@@ -69,7 +69,7 @@ class Backstage(Protocol):
 
     @property
     def directory(self) -> Path:
-        """The device-plugin directory."""
+        """The directory in which plugins and the kubelet meet."""
 
 
 @define(eq=False, kw_only=True)
@@ -104,7 +104,7 @@ class StepKind:
 
     @property
     def name(self) -> str:
-        """The word after `do`."""
+        """The word after `do` that asks for such a step."""
         return self.act.__name__.strip("_").replace("_", "-")
 
     @property
@@ -119,7 +119,7 @@ class StepKind:
 
     @property
     def tells(self) -> bool:
-        """Whether anything comes of it."""
+        """Whether anything comes of such a step that could be expected."""
         return self.comes != TELLS_NOTHING
 
     def on_whole_node(self, act: Action) -> Action:

@@ -24,7 +24,7 @@ NO_EXPECTATION = object()
 
 @frozen
 class Step:
-    """One step of a story."""
+    """One step of a story: what is done, and what should come of it."""
 
     number: int
     """Counts from 1."""
@@ -63,10 +63,10 @@ class Story:
 
     @property
     def scripts(self) -> Mapping[str, Script]:
-        """The plugins that follow a script."""
+        """The plugins of the story that follow a script, by name."""
         return {name: each for name, each in self.plugins.items() if isinstance(each, Script)}
 
     @property
     def commands(self) -> Mapping[str, CommandScript]:
-        """The plugins that are commands."""
+        """The plugins of the story that are commands, by name."""
         return {name: each for name, each in self.plugins.items() if isinstance(each, CommandScript)}

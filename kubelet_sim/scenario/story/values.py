@@ -57,7 +57,7 @@ def closed(properties: Mapping[str, Schema], required: Iterable[str] = (), about
 
 @kind({"type": "string"})
 def text(value: object) -> str:
-    """A text. Raises `UsageError`, which knows what YAML takes for something else."""
+    """A text. Raises `UsageError` that knows what YAML takes for something else."""
     if isinstance(value, str):
         return value
     # YAML takes y, no, on and 1.30 for something else.
@@ -147,7 +147,7 @@ texts = list_of(text)
 
 
 def one_of(known: tuple[str, ...]) -> ValueKind[str]:
-    """One of these words."""
+    """The kind of value that is one of these words."""
 
     @kind({"enum": list(known)})
     def read(value: object) -> str:
@@ -166,7 +166,7 @@ def text_or_texts(value: object) -> tuple[str, ...]:
 
 @kind({})
 def anything(value: Any) -> Any:
-    """Whatever it is."""
+    """Any value, taken as it is."""
     return value
 
 

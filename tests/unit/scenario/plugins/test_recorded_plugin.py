@@ -110,7 +110,7 @@ def test_a_node_gets_the_devices(transcript: Path, short_root: Path) -> None:
 
 
 def test_a_transcript_without_plugins_is_said(transcript: Path) -> None:
-    """There is nothing to serve."""
+    """A transcript in which no plugin registers gives nothing to serve, and is refused."""
     header = json.loads(transcript.read_text().splitlines()[0])
     with pytest.raises(UsageError, match="no plugin registers"):
         recordings([json.dumps(header)])

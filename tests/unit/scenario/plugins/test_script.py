@@ -116,6 +116,6 @@ def test_a_wrong_script(change: dict[str, Any], words: str) -> None:
 
 
 def test_a_status_keeps_its_text() -> None:
-    """The code gets Go's name."""
+    """The text of a status stays as it is, and its code gets the name that Go has for it."""
     status = read_status(["INVALID_ARGUMENT", "bad: ..."])
     assert (status.code, status.description) == ("InvalidArgument", "bad: ...")

@@ -25,7 +25,7 @@ LONG = {f"key-{n}": "x" * 30 for n in range(4)}
     ],
 )
 def test_one_step(before: str, after: str) -> None:
-    """Comments and all else stay."""
+    """What is not the expectation of the step, comments among it, stays as it was."""
     head = "name: s  # a story\nsteps:\n"
     (story,) = read_stories(head + before, "f")
     place = story.steps[0].place
@@ -37,7 +37,7 @@ def test_one_step(before: str, after: str) -> None:
 
 
 def test_a_long_one_takes_a_line_for_each_key() -> None:
-    """It reads the same."""
+    """An expectation that is too long for a line is written as a block, and reads the same."""
     text = "name: s\nsteps:\n- do: in-use\n- do: pause\n"
     (story,) = read_stories(text, "f")
     places = [(step.place, LONG) for step in story.steps if step.place is not None]

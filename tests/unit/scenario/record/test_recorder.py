@@ -44,7 +44,7 @@ def played(text: str, *came: Any, failure: str = "") -> list[StoryOutcome]:
 
 
 def recorded(text: str, *came: Any) -> str:
-    """The file with what came."""
+    """Returns the file of a story with what came in its steps."""
     return StoryFile.read(text, "f").recorded(played(text, *came)).text()
 
 
@@ -110,7 +110,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    """Misuse, with the cause."""
+    """A file that cannot be written is misuse, and the error says why."""
     with pytest.raises(UsageError, match="No such file"):
         write_text(tmp_path / "no" / "f", "x")
 

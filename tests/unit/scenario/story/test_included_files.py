@@ -40,7 +40,7 @@ def test_fragments(tmp_path: Path) -> None:
 
 
 def test_a_fragment_that_includes_itself(tmp_path: Path) -> None:
-    """By a detour."""
+    """A fragment that includes itself, by way of another, is refused."""
     (tmp_path / "a.yaml").write_text("include: b.yaml\n")
     (tmp_path / "b.yaml").write_text("include: ./a.yaml\n")
     with pytest.raises(UsageError, match=r"a.yaml includes itself, by way of story.yaml and a.yaml and b.yaml"):

@@ -19,7 +19,7 @@ STORIES = sorted((ROOT / "tests" / "scenarios").rglob("*.yaml"))
 
 
 def test_the_schema_is_one() -> None:
-    """It is valid itself."""
+    """The schema is a valid JSON Schema."""
     jsonschema.Draft202012Validator.check_schema(schema())
 
 

@@ -74,7 +74,7 @@ def test_the_release_of_the_node_is_told() -> None:
 
 
 def test_what_is_waited_for_is_told_whole() -> None:
-    """How many devices, too."""
+    """A step that waits tells how many devices it waits for."""
     waits = {"do": "wait", "resource": "example.com/dev"}
     assert told({**waits, "healthy": 4}, waits)[-2:] == [
         "    1. Time passes until example.com/dev has a plugin and 4 healthy devices.",

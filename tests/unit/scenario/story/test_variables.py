@@ -1,4 +1,4 @@
-"""Variables of a story."""
+"""Variables of a story are put in where they are referred to."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_references(text: str, value: Any) -> None:
     ],
 )
 def test_wrong_references(text: str, problem: str) -> None:
-    """They say what there is."""
+    """An error about a reference says which variables and keys there are."""
     with pytest.raises(UsageError, match=None) as caught:
         filled(text, KNOWN)
     assert problem in str(caught.value)
 
 
 def test_what_is_saved_later_stays() -> None:
-    """With the text around it."""
+    """A reference to what is saved later stays, with the text around it."""
     assert filled("${n} ${late}", KNOWN, ["late"]) == "${n} ${late}"
     assert list(references({"a": ["${x.y} $${z}"]})) == ["x"]
 
