@@ -15,7 +15,6 @@ from kubelet_sim.cli.helpers.options import (
     namespace_option,
     one_name,
     output_option,
-    show_as,
 )
 from kubelet_sim.foreign import escape_terminal
 
@@ -50,8 +49,8 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
 
     Without a kubelet, after a crash, there are pods and the node as the API server has them, and no more.
 
-    In JSON and YAML, `get node` is a Node and `get pods NAME` is a Pod as kubectl shows them, with their status. All else
-    is a list, however many entries it has. `-o wide` has further columns: uids, paths, health of what is in use, ages on
+    In JSON and YAML, `get node` is a Node, `get pods NAME` a Pod, and `get events` a list of Events as the API server has
+    them. All else is a list, however many entries it has. `-o wide` has further columns: uids, paths, health of what is in use, ages on
     the node's clock.
 
     \b
@@ -60,25 +59,33 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
               kubelet-sim get devices example.com/gpu -o json
     """  # noqa: D301
     from kubelet_sim.model.ids import split_pod_name
-    from kubelet_sim.present.documents import machine_text, node_document
+    from kubelet_sim.present.documents import events_about, machine_text, node_document
     from kubelet_sim.present.view_tables import NAMES, document, list_table, node_table, select
 
     sort, named = kind
     name = one_name(named, name)
+    if sort == "node" and name is not None:
+        raise click.UsageError("there is one node: leave its name out")
+    is_for_programs = output in {"json", "yaml"}
     with connected(root) as node:
         snapshot = node.status()
         events = node.events() if sort == "events" else ()
-        if sort == "pods" and name is not None and output in {"json", "yaml"}:
+        shown: object = None
+        if is_for_programs and sort == "pods" and name is not None:
             namespace, name = split_pod_name(name, namespace)
-            click.echo(machine_text(node.pod(name, namespace), output))
-            return
+            shown = node.pod(name, namespace)
+        elif is_for_programs and sort == "node":
+            shown = node_document(node.objects("nodes")[0], snapshot)
+        elif is_for_programs and sort == "events":
+            shown = events_about(node.objects("events"), name, namespace)
+    if shown is not None:
+        click.echo(machine_text(shown, output))
+        return
     if sort == "node":
-        if name is not None:
-            raise click.UsageError("there is one node: leave its name out")
-        show_as(output, node_document(snapshot), lambda: "node" if output == "name" else node_table(snapshot))
+        click.echo("node" if output == "name" else node_table(snapshot))
         return
     views = select(snapshot, sort, name, namespace, events)
-    if output in {"json", "yaml"}:
+    if is_for_programs:
         click.echo(machine_text([document(view) for view in views], output))
     elif output == "name":
         for view in views:

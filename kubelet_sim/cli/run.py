@@ -33,6 +33,7 @@ from kubelet_sim.foreign import escape_terminal
     default="rename",
     text="How kubelet.sock comes into being: as the kubelet does it, or such that a plugin can dial at once.",
 )
+@click.option("--node-name", default="kubelet-sim", show_default=True, metavar="NAME", help="What the node is called.")
 @click.option(
     "--kubelet-version",
     default="1.36",
@@ -56,6 +57,7 @@ def run(  # noqa: PLR0913 - as many as it has options
     root: Path | None,
     clock: str,
     socket_appears: str,
+    node_name: str,
     kubelet_version: str,
     ready_file: Path | None,
     pods: Path | None,
@@ -72,7 +74,7 @@ def run(  # noqa: PLR0913 - as many as it has options
 
     The files of --pods hold one Pod each. They are looked at when the node starts and every 20 s of its clock: a new file
     is a new pod, one that has changed is deleted and created anew, one that goes takes its pod with it. The node's name
-    is put behind each pod's: NAME-kubelet-sim.
+    is put behind each pod's: NAME-kubelet-sim, unless --node-name says otherwise.
 
     With --http, /metrics and /healthz are those of a kubelet as far as device plugins go. Anybody who can reach the
     address may look, and nobody can change anything there.
@@ -85,6 +87,7 @@ def run(  # noqa: PLR0913 - as many as it has options
     from attrs import evolve
 
     from kubelet_sim.cli.helpers.serving_node import Extras, serve
+    from kubelet_sim.model.node import checked_node_name
     from kubelet_sim.node.clock import ManualClock
     from kubelet_sim.node.config import NodeConfig, SocketAppears
     from kubelet_sim.present.live_view import LiveView, is_possible
@@ -94,6 +97,7 @@ def run(  # noqa: PLR0913 - as many as it has options
     config = NodeConfig(
         root=root_path(root),
         profile=profile_of(kubelet_version),
+        node_name=checked_node_name(node_name),
         socket_appears=SocketAppears(socket_appears),
         has_control_socket=True,
     )

@@ -17,6 +17,7 @@ from kubelet_sim.container.config import Env, Giver, NotSimulated, Origin
 from kubelet_sim.container.expansion import expand, known
 from kubelet_sim.container.manifest_parts import ManifestPart
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.node import DEFAULT_NODE_NAME
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.model.quantity import Quantity
 
@@ -33,7 +34,7 @@ _KEY_SOURCES = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
 class ClusterData:
     """What is known outside of the pod's manifest."""
 
-    node_name: str = "kubelet-sim"
+    node_name: str = DEFAULT_NODE_NAME
     objects: Objects = NO_OBJECTS
 
 
@@ -123,7 +124,7 @@ class PodEnvironment:
             "metadata.name": self._pod.name,
             "metadata.namespace": self._pod.namespace,
             "metadata.uid": self._pod.uid,
-            "spec.nodeName": self._world.node_name,
+            "spec.nodeName": spec.text("nodeName", self._world.node_name),
             "spec.serviceAccountName": spec.text("serviceAccountName", "default"),
         }.get(path)
 

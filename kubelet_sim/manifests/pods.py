@@ -18,6 +18,7 @@ from kubelet_sim.manifests.errors import printable, quoted
 from kubelet_sim.manifests.resources import read_quantities, read_resources
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
+from kubelet_sim.model.resource_name import LONGEST_DOMAIN, is_dns_subdomain
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _LISTS = frozenset({"List", "PodList"})
@@ -28,7 +29,6 @@ _TEMPLATES = frozenset(
 _Claimed = Mapping[str, frozenset[str]]
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL = 63
-_LONGEST_NAME = 253
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Those of the API server: no vowels, hence no words."""
 _SUFFIX_LENGTH = 5
@@ -151,10 +151,8 @@ class _Reader:
             name = prefix[: _LONGEST_LABEL - _SUFFIX_LENGTH] + self.new_suffix()
         if not name:
             raise place.error("the pod has no name", "Expected metadata.name or metadata.generateName")
-        if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-            hint = (
-                f"Expected lower-case letters, digits, - and ., at most {_LONGEST_NAME}, a letter or digit at both ends"
-            )
+        if not is_dns_subdomain(name):
+            hint = f"Expected lower-case letters, digits, - and ., at most {LONGEST_DOMAIN}, a letter or digit at both ends"
             raise place.error(f"{quoted(place.value)} is no pod name", hint)
         return name
 

@@ -8,8 +8,10 @@ from types import MappingProxyType
 
 from attrs import field, frozen
 
+from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.quantity import Quantity
+from kubelet_sim.model.resource_name import LONGEST_DOMAIN, is_dns_subdomain
 
 _EMPTY: Mapping[str, Quantity] = MappingProxyType({})
 
@@ -22,6 +24,17 @@ DEFAULT_MACHINE: Mapping[str, Quantity] = MappingProxyType(
     }
 )
 """What an emulated machine has, unless a user says otherwise: enough that only devices are scarce."""
+
+
+DEFAULT_NODE_NAME = "kubelet-sim"
+
+
+def checked_node_name(name: str) -> str:
+    """The name. Raises `UsageError` for one that no node can have."""
+    if not is_dns_subdomain(name):
+        hint = f"lower-case letters, digits, - and ., at most {LONGEST_DOMAIN}, a letter or digit at both ends"
+        raise UsageError(f"{name!r} is no node name: expected {hint}")
+    return name
 
 
 @frozen

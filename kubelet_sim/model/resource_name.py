@@ -1,4 +1,4 @@
-"""What the name of a resource says about it. Pure text; which resources a node has is not asked here."""
+"""What the name of a resource says about it, and what a DNS name is. Pure text; which resources a node has is not asked here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _QUOTA_PREFIX = "requests."
 _NATIVE_DOMAIN = "kubernetes.io/"
 _DOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_LONGEST_DOMAIN = 253
+LONGEST_DOMAIN = 253
 _LONGEST_NAME = 63
 
 
@@ -37,6 +37,11 @@ def is_qualified_name(name: str) -> bool:
     Rules: DM-24
     """
     domain, slash, rest = name.rpartition("/")
-    if slash and not (len(domain) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(domain)):
+    if slash and not is_dns_subdomain(domain):
         return False
     return len(rest) <= _LONGEST_NAME and _NAME.fullmatch(rest) is not None
+
+
+def is_dns_subdomain(name: str) -> bool:
+    """Whether the text is a name that DNS can have, as pods and nodes need it: labels with dots in between."""
+    return len(name) <= LONGEST_DOMAIN and _DOMAIN.fullmatch(name) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
-from kubelet_sim.model.node import DEFAULT_MACHINE
+from kubelet_sim.model.node import DEFAULT_MACHINE, DEFAULT_NODE_NAME
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.profiles import V1_36, Profile
 
@@ -52,5 +52,5 @@ class NodeConfig:
     """Where metrics and health are shown, `HOST:PORT`; port 0: any that is free. `None`: nowhere."""
     seed: int = 0
     """For the stretch of status periods. Rules: DM-65"""
-    node_name: str = "kubelet-sim"
+    node_name: str = DEFAULT_NODE_NAME
     """What the node is called in its node object, in events, in `spec.nodeName`, and in names of static pods."""

@@ -17,10 +17,10 @@ from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.life import AS_USUAL, Comeback
-from kubelet_sim.model.node import NodeObject, NodeStatusRound
+from kubelet_sim.model.node import NodeObject, NodeStatusRound, checked_node_name
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.api_objects.events import WARNING, EventRecorder
-from kubelet_sim.node.api_objects.node_registration import NodeRegistration, checked_node_name
+from kubelet_sim.node.api_objects.node_registration import NodeRegistration
 from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
 from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock, RealClock
@@ -124,6 +124,7 @@ class Node:
         self.remove, self.exit_container = self.pods.remove, self.pods.exit_container
         self.prepare, self.container_spec = self.pods.prepare, self.pods.container_spec
         self.status, self.events, self.pod = self.views.status, self.views.events, self.views.pod
+        self.objects = self.views.objects
         self.changes, self.wait_for = self.views.changes, self.views.wait_for
         faults = self.fault_book
         self.inject, self.faults, self.undo_fault = faults.inject, faults.active, faults.undo

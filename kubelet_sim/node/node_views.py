@@ -10,10 +10,11 @@ from typing import Any
 from attrs import evolve
 
 from kubelet_sim.core.state import State
+from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import PodUID
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
-from kubelet_sim.node.api_objects.api_server import PODS
+from kubelet_sim.node.api_objects.api_server import KINDS, PODS, Object
 from kubelet_sim.node.api_objects.new_pod import new_pod
 from kubelet_sim.node.api_objects.objects_in_memory import ObjectsInMemory
 from kubelet_sim.node.clock import ManualClock
@@ -82,6 +83,16 @@ class NodeViews:
         known = self._pods.find(name, namespace)
         found = self._objects.find(PODS, name, namespace)
         return deepcopy(dict(found or new_pod(known.pod, self._around.config.node_name, known.phase)))
+
+    def objects(self, kind: str) -> tuple[Object, ...]:
+        """All objects of a kind, named in the plural, that the API server has; events in order of the last time.
+
+        Raises:
+            UsageError: there are none of that kind here.
+        """
+        if kind not in KINDS:
+            raise UsageError(f"an API server of a node has no {kind}; it has {', '.join(sorted(KINDS))}")
+        return self._objects.all(KINDS[kind])
 
     def knows(self, uid: PodUID) -> bool:
         """Whether there is a pod of that uid, whatever its phase."""

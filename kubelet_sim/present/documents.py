@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubelet_sim.model.ids import split_pod_name
 from kubelet_sim.model.plain import plain
 
 if TYPE_CHECKING:
@@ -35,16 +37,13 @@ def spec_document(spec: ContainerSpec) -> dict[str, Any]:
     return document
 
 
-def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
-    """The node as `kubectl get node -o json` shows its status part; what is ours alone stands in annotations.
+def node_document(node: Mapping[str, Any], snapshot: NodeSnapshot) -> dict[str, Any]:
+    """The Node as `kubectl get node -o json` shows it; what is ours alone stands in annotations.
+
+    Without a kubelet nobody knows whether the node is ready: so says a cluster's controller, which there is none of here.
 
     Rules: DM-64, DM-69
     """
-    ready = (
-        {"status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
-        if snapshot.has_kubelet
-        else {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "no kubelet runs on this node"}
-    )
     ours = {
         "clock": snapshot.clock,
         "kubelet-process": str(snapshot.incarnation),
@@ -52,18 +51,23 @@ def node_document(snapshot: NodeSnapshot) -> dict[str, Any]:
         "pod-sources-ready": str(snapshot.sources_ready).lower(),
         "root": snapshot.root,
     }
+    annotations = {f"kubelet-sim/{name}": text for name, text in ours.items()}
+    metadata, status = node["metadata"], node["status"]
+    conditions = status["conditions"]
+    if not snapshot.has_kubelet:
+        unknown = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "no kubelet runs on this node"}
+        conditions = [each | unknown for each in conditions]
     return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": "kubelet-sim",
-            "annotations": {f"kubelet-sim/{name}": text for name, text in ours.items()},
-            "labels": {"kubernetes.io/hostname": "kubelet-sim", "kubernetes.io/os": "linux"},
-        },
-        "status": {
-            "allocatable": dict(snapshot.allocatable),
-            "capacity": dict(snapshot.capacity),
-            "conditions": [{"type": "Ready", **ready}],
-            "nodeInfo": {"kubeletVersion": snapshot.kubelet_version},
-        },
+        **node,
+        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}},
+        "status": {**status, "conditions": conditions},
     }
+
+
+def events_about(events: Iterable[Mapping[str, Any]], pod: str | None, namespace: str) -> list[Mapping[str, Any]]:
+    """The Events that are about a pod, or all if none is named; in the order in which they are given."""
+    if pod is None:
+        return list(events)
+    wanted = ("Pod", *split_pod_name(pod, namespace))
+    abouts = ((event, event["involvedObject"]) for event in events)
+    return [each for each, about in abouts if (about["kind"], about.get("namespace"), about["name"]) == wanted]

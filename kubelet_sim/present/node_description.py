@@ -25,7 +25,8 @@ Pairs = Sequence[tuple[str, str]]
 def described_node(node: ControlClient) -> dict[str, Any]:
     """The node: as the API server has it, with the pods that count and what they ask for together. Rules: DM-69, DM-80"""
     snapshot = node.status()
-    document = node_document(snapshot)
+    (registered,) = node.objects("nodes")
+    document = node_document(registered, snapshot)
     pods = [view for view in snapshot.pods if view.phase not in _OVER]
     allocatable = dict(snapshot.allocatable)
     requests, limits = _sum(view.requests for view in pods), _sum(view.limits for view in pods)

@@ -97,6 +97,11 @@ class ControlClient:
         pod: dict[str, Any] = json.loads(answer.pod)
         return pod
 
+    def objects(self, kind: str) -> tuple[dict[str, Any], ...]:
+        """Return the objects of a kind, named in the plural, that the API server has."""
+        answer = self._unary("ListObjects", pb.ListObjectsRequest(kind=kind), pb.ListObjectsResponse)
+        return tuple(json.loads(each) for each in answer.objects)
+
     def events(self) -> tuple[EventView, ...]:
         """Return the events that the node remembers, in order of the last time of each."""
         answer = self._unary("ListEvents", pb.ListEventsRequest(), pb.ListEventsResponse)

@@ -77,6 +77,9 @@ class ControlledNode(Protocol):
     def pod(self, name: str, namespace: str = "default") -> Mapping[str, Any]:
         """Raises `UsageError` if there is no such pod."""
 
+    def objects(self, kind: str) -> Sequence[Mapping[str, Any]]:
+        """Raises `UsageError` for a kind that an API server of a node does not have."""
+
     def events(self) -> tuple[EventView, ...]:
         """Oldest first."""
 
@@ -173,6 +176,7 @@ class _Service:
             "Delete": _unary(pb.DeleteRequest, self.delete),
             "GetContainerSpec": _unary(pb.GetContainerSpecRequest, self.container_spec),
             "GetPod": _unary(pb.GetPodRequest, self.pod),
+            "ListObjects": _unary(pb.ListObjectsRequest, self.objects),
             "ListEvents": _unary(pb.ListEventsRequest, self.events),
             "Restart": _unary(pb.RestartRequest, self.restart),
             "Reboot": _unary(pb.RebootRequest, self.reboot),
@@ -234,6 +238,9 @@ class _Service:
 
     async def pod(self, request: pb.GetPodRequest) -> pb.GetPodResponse:
         return pb.GetPodResponse(pod=json.dumps(self._node.pod(request.name, request.namespace)))
+
+    async def objects(self, request: pb.ListObjectsRequest) -> pb.ListObjectsResponse:
+        return pb.ListObjectsResponse(objects=map(json.dumps, self._node.objects(request.kind)))
 
     async def events(self, _request: pb.ListEventsRequest) -> pb.ListEventsResponse:
         return pb.ListEventsResponse(events=map(control_messages.event_message, self._node.events()))

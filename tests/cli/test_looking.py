@@ -35,6 +35,7 @@ def test_why_a_pod_is_as_it_is(running_root: Path) -> None:
         assert "DM-77" in described["why"][-1]["rules"]
         (event,) = data("get", "events", "big", root=running_root)
         assert (event["type"], event["reason"]) == ("Warning", "UnexpectedAdmissionError")
+        assert event["involvedObject"]["uid"] == data("get", "pods", "big", root=running_root)["metadata"]["uid"]
         assert f"Pod was rejected: {event['message']}" == described["message"]
         shown = yaml.safe_load(ok("get", "pods", "p", "-o", "yaml", root=running_root))
         (status,) = shown["status"]["containerStatuses"][0]["allocatedResourcesStatus"]
@@ -61,12 +62,24 @@ def test_static_pods(root: Path) -> None:
     pods = root.parent / "pods"
     pods.mkdir()
     (pods / "a.json").write_text(pod("a", 0), encoding="utf-8")
-    with node(root, "--clock", "manual", "--pods", str(pods)):
-        assert [each["name"] for each in data("get", "pods", root=root)] == ["a-kubelet-sim"]
+    with node(root, "--clock", "manual", "--pods", str(pods), "--node-name", "n1.test"):
+        assert [each["name"] for each in data("get", "pods", root=root)] == ["a-n1.test"]
+        assert data("get", "pods", "a-n1.test", root=root)["spec"]["nodeName"] == "n1.test"
+        shown = data("get", "node", root=root)
+        assert (shown["metadata"]["name"], shown["status"]["conditions"][-1]["type"]) == ("n1.test", "Ready")
+        assert "Name:            n1.test" in ok("describe", "node", root=root)
         (pods / "a.json").write_text("nonsense", encoding="utf-8")
         ok("advance", "20s", root=root)
         assert data("get", "pods", root=root) == []
     assert (root.parent / "log").read_text(encoding="utf-8").count("no static pod: a.json") == 1
+
+
+def test_a_node_name_that_no_node_can_have(root: Path) -> None:
+    """Misuse, in one line, before anything is started."""
+    done = ks("run", "--root", root, "--node-name", "My_Node")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: 'My_Node' is no node name: expected lower-case letters")
+    assert not root.exists()
 
 
 def test_a_directory_of_static_pods_has_to_be_there(root: Path) -> None:

@@ -30,6 +30,7 @@ from kubelet_sim.transcript import Record
 from tests.hostile.cases import CASES, MIB, NASTY, answers, nasty_answer, one_list
 from tests.hostile.peers import Ground, hostile_ground, pod
 from tests.patience import PATIENCE_S
+from tests.unit.present.snapshots import NODE
 from tests.wire import helpers
 from tests.wire.helpers import ScriptedPlugin
 
@@ -129,7 +130,7 @@ def test_lists_can_be_read_back(odd: Odd, kind: str, form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_the_node_and_a_spec_can_be_read_back(odd: Odd, form: str) -> None:
     """A variable of 1 MiB is in it whole."""
-    node = node_document(odd[0])
+    node = node_document(NODE, odd[0])
     assert _read_back(node, form) == json.loads(json.dumps(node))
     spec = _read_back(spec_document(odd[1]), form)
     assert spec["envs"][NASTY] == NASTY

@@ -74,6 +74,9 @@ class FakeNode:
     def pod(self, name: str, namespace: str = "default") -> Mapping[str, Any]:
         return {"metadata": {"name": name, "namespace": namespace}, "odd": "\x1b\u202e"}
 
+    def objects(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        return {"kind": kind}, {"odd": "\x1b\u202e"}
+
     def events(self) -> tuple[EventView, ...]:
         return (EventView("Normal", "r", "pod/default/p", "\x1b", 2.0, 1.0, 2),)
 
@@ -188,6 +191,7 @@ def test_every_method_reaches_the_node() -> None:
             assert [record.subject for record in client.trace(about="p")] == ["p"]
             assert list(client.trace(about="q")) == []
             assert client.pod("p", "n") == {"metadata": {"name": "p", "namespace": "n"}, "odd": "\x1b\u202e"}
+            assert client.objects("nodes") == node.objects("nodes")
             assert client.events() == node.events()
 
         await aside(use, client)

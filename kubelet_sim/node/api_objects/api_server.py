@@ -31,6 +31,8 @@ class Kind:
 
 
 PODS, NODES, EVENTS = Kind("Pod", "pods"), Kind("Node", "nodes", is_namespaced=False), Kind("Event", "events")
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.plural: kind for kind in (PODS, NODES, EVENTS)})
+"""Those that a node has to do with, by plural."""
 
 KEPT_EVENTS = 1000
 """How many events are worth remembering; an API server keeps them for an hour."""

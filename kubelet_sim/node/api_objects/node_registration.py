@@ -6,14 +6,12 @@ It is an object of the API server's: what others wrote into its capacity is what
 from __future__ import annotations
 
 import platform
-import re
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from attrs import define
 
-from kubelet_sim.errors import UsageError
 from kubelet_sim.model.node import NodeObject
 from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.node.api_objects.api_server import NODES, ApiServer, Object, ObjectNotFound
@@ -21,9 +19,6 @@ from kubelet_sim.node.api_objects.node_times import NodeTimes
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """What Go calls them; others have one name."""
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
-_LONGEST_NAME = 253
 REPORT_PERIOD_S = 300.0
 """How long a status that does not change is not told again."""
 _CONDITIONS = (
@@ -32,14 +27,6 @@ _CONDITIONS = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
-
-
-def checked_node_name(name: str) -> str:
-    """The name. Raises `UsageError` for one that no node can have."""
-    if len(name) > _LONGEST_NAME or not _DNS_SUBDOMAIN.fullmatch(name):
-        hint = f"lower-case letters, digits, - and ., at most {_LONGEST_NAME}, a letter or digit at both ends"
-        raise UsageError(f"{name!r} is no node name: expected {hint}")
-    return name
 
 
 @define

@@ -81,6 +81,10 @@ class ObjectsInMemory:
         """The object of that name, if there is one: `get` for those who cannot wait."""
         return self._objects.get(kind.plural, {}).get((namespace, name))
 
+    def all(self, kind: Kind) -> tuple[Object, ...]:
+        """Every object of a kind, oldest first; events in order of the last time each was told."""
+        return tuple(self._objects.get(kind.plural, {}).values())
+
     async def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
         """Return an object as it is now. Raises `ObjectNotFound`."""
         return self._get(kind, name, namespace, ANY)

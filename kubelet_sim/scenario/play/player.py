@@ -192,6 +192,7 @@ async def stage_of(
         runs_containers=story.node.runs_containers,
         has_status_rounds=story.node.status_rounds,
         has_plugin_watcher=story.node.plugin_watcher,
+        node_name=story.node.name,
     )
     calls = WatchedCalls(plugin_calls(config.profile), clock, bell, order.called, observed)
     node = Node(config, clock=clock, calls=calls, order=order)

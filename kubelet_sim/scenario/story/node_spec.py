@@ -10,6 +10,7 @@ from attrs import Factory, field, frozen
 
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError
+from kubelet_sim.model.node import DEFAULT_NODE_NAME, checked_node_name
 from kubelet_sim.profiles import RELEASES, V1_36, Profile, profile_of, with_gates
 from kubelet_sim.scenario.story import values
 from kubelet_sim.scenario.story.records import read_by, record
@@ -36,6 +37,11 @@ def _numa_ids(value: object) -> tuple[int, ...]:
     return found
 
 
+@values.kind(values.text.schema)
+def _node_name(source: object) -> str:
+    return checked_node_name(values.text(source))
+
+
 @values.kind({"type": "string", "examples": list(RELEASES)})
 def _release(source: object) -> Profile:
     if isinstance(source, float):
@@ -60,6 +66,7 @@ class NodeSpec:
     """Whether the node status is computed every 10 s of its clock, or when a story says so."""
     plugin_watcher: bool = field(default=False, metadata=read_by(values.truth))
     """Whether it has one; otherwise a plugin that looks for `plugins_registry` calls Register."""
+    name: str = field(default=DEFAULT_NODE_NAME, metadata=read_by(_node_name))
     release: Profile = field(default=V1_36, metadata=read_by(_release, "version"))
     gates: Mapping[str, bool] = field(default=_NOTHING, hash=False, metadata=read_by(values.mapping_of(values.truth)))
     """Feature gates of that release that are not at their defaults."""

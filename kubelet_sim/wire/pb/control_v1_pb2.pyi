@@ -203,6 +203,40 @@ class GetPodResponse(google.protobuf.message.Message):
 global___GetPodResponse = GetPodResponse
 
 @typing.final
+class ListObjectsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: builtins.int
+    kind: builtins.str
+    """The plural name."""
+    def __init__(
+        self,
+        *,
+        kind: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind"]) -> None: ...
+
+global___ListObjectsRequest = ListObjectsRequest
+
+@typing.final
+class ListObjectsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OBJECTS_FIELD_NUMBER: builtins.int
+    @property
+    def objects(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """JSON objects."""
+
+    def __init__(
+        self,
+        *,
+        objects: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["objects", b"objects"]) -> None: ...
+
+global___ListObjectsResponse = ListObjectsResponse
+
+@typing.final
 class ListEventsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

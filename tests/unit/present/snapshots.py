@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from kubelet_sim.model.views import (
     AllocationView,
     ContainerView,
@@ -14,6 +17,18 @@ from kubelet_sim.model.views import (
 
 NASTY = "[link=http://x]gpu\x1b[31m\u202e0[/link]"
 NASTY_SHOWN = r"[link=http://x]gpu\x1b[31m\u202e0[/link]"
+
+NODE: Mapping[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "kubelet-sim", "annotations": {"a": "b"}},
+    "status": {
+        "capacity": {"cpu": "64", "example.com/gpu": "3"},
+        "allocatable": {"cpu": "64", "example.com/gpu": "2"},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is ready"}],
+        "nodeInfo": {"kubeletVersion": "v1.36.2"},
+    },
+}
 
 SNAPSHOT = NodeSnapshot(
     kubelet_version="v1.36.2",

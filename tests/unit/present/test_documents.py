@@ -4,10 +4,11 @@ import json
 
 import pytest
 import yaml
+from attrs import evolve
 
-from kubelet_sim.present.documents import json_line, machine_text, node_document, spec_document
+from kubelet_sim.present.documents import events_about, json_line, machine_text, node_document, spec_document
 from kubelet_sim.transcript import Record, RecordLevel
-from tests.unit.present.snapshots import NASTY, SNAPSHOT
+from tests.unit.present.snapshots import NASTY, NODE, SNAPSHOT
 from tests.unit.present.test_container_text import SPEC
 
 
@@ -30,14 +31,31 @@ def test_yaml_of_a_single_value_has_no_end_mark(value: object, text: str) -> Non
 
 def test_the_node_document_is_about_the_node() -> None:
     """It is a Node as kubectl shows one; what only an emulated node has stands in annotations."""
-    document = node_document(SNAPSHOT)
+    document = node_document(NODE, SNAPSHOT)
     assert (document["apiVersion"], document["kind"], document["metadata"]["name"]) == ("v1", "Node", "kubelet-sim")
     status = document["status"]
     assert status["capacity"] == {"cpu": "64", "example.com/gpu": "3"}
     assert status["allocatable"] == {"cpu": "64", "example.com/gpu": "2"}
     assert [(each["type"], each["status"]) for each in status["conditions"]] == [("Ready", "True")]
     assert status["nodeInfo"] == {"kubeletVersion": "v1.36.2"}
-    assert document["metadata"]["annotations"]["kubelet-sim/kubelet-process"] == "2"
+    assert document["metadata"]["annotations"].items() >= {"a": "b", "kubelet-sim/kubelet-process": "2"}.items()
+
+
+def test_a_node_without_a_kubelet_is_of_unknown_readiness() -> None:
+    """The API server's Node stays as the kubelet left it; its conditions are nobody's."""
+    document = node_document(NODE, evolve(SNAPSHOT, has_kubelet=False))
+    (ready,) = document["status"]["conditions"]
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
+    assert NODE["status"]["conditions"][0]["status"] == "True"
+
+
+def test_events_are_picked_by_their_pod() -> None:
+    """Namespace and name have to be the pod's; without a name there are all of them."""
+    abouts = [("Pod", "default", "a"), ("Pod", "other", "a"), ("Node", "default", "a"), ("Pod", "default", "b")]
+    events = [{"involvedObject": {"kind": kind, "namespace": there, "name": name}} for kind, there, name in abouts]
+    assert events_about(events, None, "default") == events
+    assert events_about(events, "a", "default") == events[:1]
+    assert events_about(events, "other/a", "default") == events[1:2]
 
 
 def test_a_spec_for_programs() -> None:

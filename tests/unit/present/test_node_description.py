@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
 
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.present.node_description import described_node, node_text
-from tests.unit.present.snapshots import SNAPSHOT
+from tests.unit.present.snapshots import NODE, SNAPSHOT
 
 EVENTS = (
     EventView("Normal", "Starting", "node/kubelet-sim", "Starting kubelet.", 2.5, 0.0, 2),
@@ -36,6 +37,10 @@ class FakeClient:
 
     def status(self) -> NodeSnapshot:
         return self._snapshot
+
+    def objects(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        assert kind == "nodes"
+        return (NODE,)
 
     def events(self) -> tuple[EventView, ...]:
         return EVENTS

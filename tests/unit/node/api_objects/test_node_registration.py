@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.node.api_objects.api_server import NODES, Object
-from kubelet_sim.node.api_objects.node_registration import REPORT_PERIOD_S, checked_node_name
+from kubelet_sim.node.api_objects.node_registration import REPORT_PERIOD_S
 from tests.unit.node.bench import RESOURCE, Bench, RunOnBench, device, pod
 
 
@@ -94,10 +91,3 @@ def test_the_name_of_a_node_is_a_choice(on_bench: RunOnBench) -> None:
         assert ResourceName(RESOURCE) not in node(it, "a.b-1")["status"]["capacity"]
 
     on_bench(body, node_name="a.b-1")
-
-
-@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a.", "a" * 254])
-def test_a_name_that_no_node_can_have(name: str) -> None:
-    """A node's name is one that DNS can have."""
-    with pytest.raises(UsageError, match="is no node name: expected lower-case letters"):
-        checked_node_name(name)
