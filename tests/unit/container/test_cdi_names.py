@@ -82,7 +82,7 @@ def test_keys_that_no_label_could_have_are_refused(plugin: str, allocation: str)
 
 
 def test_a_key_may_have_63_characters_behind_the_prefix() -> None:
-    """A key of 63 characters behind the prefix is taken, one more is refused. Rules: DM-133"""
+    """A key of 63 characters behind the prefix is taken. Rules: DM-133"""
     assert len(annotation_key("x", "y" * 61)) == len("cdi.k8s.io/") + 63
 
 
