@@ -1,4 +1,4 @@
-"""The command `delete`: pods go."""
+"""The command `delete`, which takes pods off the node."""
 
 from __future__ import annotations
 

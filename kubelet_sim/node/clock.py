@@ -26,7 +26,7 @@ _SETTLING_ROUNDS = 50
 
 
 class RealClock:
-    """The machine's monotonic time."""
+    """The clock that runs as the machine's monotonic time does."""
 
     def now(self) -> float:
         """Seconds since an arbitrary start; never goes back."""

@@ -19,7 +19,7 @@ class PluginConnection(Protocol):
         """Connect, trying again until it works or the caller gives up (cancels)."""
 
     async def get_device_plugin_options(self) -> PluginOptions:
-        """Raises `RpcFailed`."""
+        """Asks the plugin for its options. Raises `RpcFailed`."""
 
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         """Open the stream.
@@ -29,7 +29,7 @@ class PluginConnection(Protocol):
         """
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """Raises `RpcFailed`."""
+        """Asks the plugin to allocate for one container. Raises `RpcFailed`."""
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
@@ -57,13 +57,13 @@ class RegistryConnection(Protocol):
         """Connect, trying again until it works or the caller gives up (cancels)."""
 
     async def get_info(self) -> PluginInfo:
-        """Raises `RpcFailed`."""
+        """Asks the plugin what it is. Raises `RpcFailed`."""
 
     async def notify(self, *, registered: bool, error: str) -> None:
-        """Raises `RpcFailed`."""
+        """Tells the plugin how its registration went. Raises `RpcFailed`."""
 
     async def close(self) -> None:
-        """May be repeated."""
+        """Closes the connection; may be repeated."""
 
 
 class RegistryCalls(Protocol):
@@ -112,7 +112,7 @@ class CheckpointStore(Protocol):
         """Durable when it returns. Raises `CheckpointNotWritten`."""
 
     async def read(self) -> CheckpointDocument:
-        """Raises `CheckpointMissing`, `CheckpointUnreadable` or `CheckpointCorrupt`."""
+        """Reads the document. Raises `CheckpointMissing`, `CheckpointUnreadable` or `CheckpointCorrupt`."""
 
 
 class Clock(Protocol):

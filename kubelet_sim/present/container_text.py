@@ -78,7 +78,7 @@ def explanation_text(explanation: Explanation) -> str:
 
 
 def explanation_document(explanation: Explanation) -> dict[str, Any]:
-    """The same for programs."""
+    """The explanation of a container as plain values, for programs."""
     return {
         "entries": [
             {"part": each.part, "key": each.key, "value": each.value, **_origin(each.origin)}

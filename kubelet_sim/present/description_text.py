@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 
 
 def pod_text(pod: Document) -> str:
-    """A pod."""
+    """What `describe` tells of a pod."""
     lines = _pairs(
         ("Name", pod["name"]),
         ("Namespace", pod["namespace"]),
@@ -93,7 +93,7 @@ def _spec(spec: Document | None) -> list[str]:
 
 
 def plugin_text(plugin: Document) -> str:
-    """The connections of a plugin."""
+    """What `describe` tells of a plugin and its connections."""
     lines = []
     for each in plugin["connections"]:
         options = {"PreStartContainer": each["pre_start_required"]}
@@ -123,7 +123,7 @@ def _came_by(registration_socket: str) -> str:
 
 
 def resource_text(resource: Document) -> str:
-    """The books of a resource."""
+    """What `describe` tells of a resource and who holds it."""
     left_s = resource["grace_period_left_s"]
     missing = "not listed yet"
     lines = _pairs(

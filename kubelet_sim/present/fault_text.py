@@ -22,7 +22,7 @@ FILTERS = {
 
 
 def kind_document(kind: FaultKind) -> dict[str, Any]:
-    """A kind as plain values."""
+    """A kind of fault as plain values, for programs."""
     arguments = [
         {"name": each.name, "type": each.type_name, "default": each.default, "help": each.help}
         for each in kind.arguments

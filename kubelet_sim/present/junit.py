@@ -27,7 +27,7 @@ def junit_time(seconds: float) -> float:
 
 
 def junit_bytes(document: JUnitXml | TestSuite) -> bytes:
-    """The document in UTF-8."""
+    """The JUnit document in UTF-8."""
     written: bytes = document.tostring()  # type: ignore[no-untyped-call]
     return written + b"\n"
 

@@ -26,12 +26,12 @@ def list_document(pods: Iterable[PodResources], version: ApiVersion) -> dict[str
 
 
 def pod_document(pod: PodResources) -> dict[str, Any]:
-    """The answer to `Get`."""
+    """The answer to `Get` as plain values, for programs."""
     return {"pod_resources": _pod(pod)}
 
 
 def allocatable_document(resources: AllocatableResources) -> dict[str, Any]:
-    """The answer to `GetAllocatableResources`."""
+    """The answer to `GetAllocatableResources` as plain values, for programs."""
     return {
         "devices": [_device(entry) for entry in resources.devices],
         "cpu_ids": list(resources.cpu_ids),

@@ -44,7 +44,7 @@ def difference_text(older: Profile, newer: Profile) -> str:
 
 
 def difference_documents(older: Profile, newer: Profile) -> list[Mapping[str, Any]]:
-    """The same for programs."""
+    """What differs between two releases, as plain values for programs."""
     switches: list[Mapping[str, Any]] = [
         {
             "switch": each.switch.name,

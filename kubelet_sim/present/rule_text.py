@@ -28,7 +28,7 @@ def paragraph(name: str, text: str) -> list[str]:
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
-    """The same for programs."""
+    """A rule as plain values, for programs."""
     return {
         "id": rule.id,
         "sentence": rule.sentence,

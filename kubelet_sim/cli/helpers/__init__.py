@@ -1,1 +1,1 @@
-"""What several commands share."""
+"""Options, arguments and questions that several commands share."""

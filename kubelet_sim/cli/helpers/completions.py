@@ -43,7 +43,7 @@ def object_names(ctx: click.Context, _parameter: click.Parameter, incomplete: st
 
 
 def pod_names(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of pods."""
+    """Completes the names of pods on the node."""
     snapshot = _snapshot(ctx)
     return [] if snapshot is None else _fitting(_pod_names(ctx, snapshot), incomplete)
 
@@ -85,7 +85,7 @@ def fault_names(_ctx: click.Context, _parameter: click.Parameter | None, incompl
 
 
 def fault_ids(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of active faults."""
+    """Completes the ids of faults that are active on the node."""
     faults = _asked(ctx, lambda node: node.faults(_PATIENCE_S))
     return _fitting([str(view.id) for view in faults or ()], incomplete)
 

@@ -23,7 +23,7 @@ Build = Callable[[str | None], "ContainerConfig"]
 
 
 def cdi_option(command: F) -> F:
-    """Adds `--cdi-dir`."""
+    """Adds the option `--cdi-dir` to a command."""
     return click.option(
         "--cdi-dir",
         "cdi_directories",

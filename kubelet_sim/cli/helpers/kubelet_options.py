@@ -39,7 +39,7 @@ class KubeletChoices:
 
 @dataclass(frozen=True)
 class ChosenKubelet:
-    """What they come to."""
+    """What the options and a configuration file come to: the node to run."""
 
     node: NodeConfig
     static_pods: Path | None

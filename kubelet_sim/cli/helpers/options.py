@@ -20,13 +20,13 @@ ROOT_VARIABLE = "KUBELET_SIM_ROOT"
 
 
 def common(command: F) -> F:
-    """Add `--root` and `--debug`."""
+    """Adds the options `--root` and `--debug` to a command."""
     text = f"The node's root directory. Else ${ROOT_VARIABLE}, else a run directory of your own."
     return directory_option("--root", text=text, envvar=ROOT_VARIABLE)(debug(command))
 
 
 def debug(command: F) -> F:
-    """Add `--debug`."""
+    """Adds the option `--debug` to a command."""
 
     def note(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
         if value:
@@ -91,14 +91,14 @@ def show_as(form: str, document: Any, text: Callable[[], str]) -> None:
 
 
 def namespace_option(command: F) -> F:
-    """Add `-n`."""
+    """Adds the option `-n` to a command."""
     return click.option(
         "-n", "--namespace", default="default", show_default=True, help="The namespace, unless NAME is NAMESPACE/NAME."
     )(command)
 
 
 def transcript_option(command: F) -> F:
-    """Add `--transcript`."""
+    """Adds the option `--transcript` to a command."""
     text = "Write everything that happens there, one JSON object a line; `trace` and `replay` read it."
     return file_option("--transcript", text=text)(command)
 

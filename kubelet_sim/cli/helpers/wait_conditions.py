@@ -1,4 +1,4 @@
-"""What `wait` can wait for."""
+"""The conditions that `wait` can wait for: of the node, resources, plugins and pods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Standing:
 
 
 class Condition(Protocol):
-    """Something that may hold."""
+    """A condition of the node that `wait` can wait for."""
 
     def look(self, snapshot: NodeSnapshot) -> Standing:
         """How it stands."""
@@ -74,7 +74,7 @@ class PodPhase:
 
 @frozen
 class PodDeleted:
-    """A pod is not there."""
+    """The condition that a pod is not on the node."""
 
     namespace: str
     name: str

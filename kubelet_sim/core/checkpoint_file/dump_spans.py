@@ -45,7 +45,7 @@ class Span:
 
 @define
 class Drawing:
-    """A dump being drawn."""
+    """The dump of a checkpoint while it is being drawn, with the spans of its values."""
 
     dump: bytearray = field(factory=bytearray)
     spans: list[Span] = field(factory=list)
@@ -62,7 +62,7 @@ class Drawing:
         return drawing
 
     def text(self, span: Span) -> str:
-        """What stands there."""
+        """The text of the dump between the ends of a span."""
         return self.dump[span.begin : span.end].decode("utf-8", "surrogatepass")
 
     def _raw(self, text: str) -> None:

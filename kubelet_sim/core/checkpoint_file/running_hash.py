@@ -27,7 +27,7 @@ _ENTRANCES = _entrances()
 
 
 def after_byte(state: int, byte: int) -> int:
-    """The state behind one byte."""
+    """The state of the hash after one more byte."""
     return ((state ^ byte) * PRIME) & MASK
 
 

@@ -38,11 +38,11 @@ class CpuBooks:
     held: dict[tuple[PodUID, ContainerName], frozenset[Cpu]] = field(factory=dict)
 
     def all(self) -> frozenset[Cpu]:
-        """Every cpu."""
+        """Every cpu that there is for exclusive use."""
         return frozenset((node, number) for node, count in self.per_node.items() for number in range(count))
 
     def free(self) -> frozenset[Cpu]:
-        """Those that nobody has."""
+        """The cpus that no container has to itself."""
         return self.all().difference(*self.held.values())
 
     def ids(self, cpus: Iterable[Cpu]) -> tuple[int, ...]:
@@ -52,13 +52,13 @@ class CpuBooks:
         return tuple(sorted(first[node] + number for node, number in cpus))
 
     def of_pod(self, uid: PodUID) -> frozenset[Cpu]:
-        """What any container of the pod has."""
+        """The cpus that the containers of the pod have to themselves."""
         return frozenset().union(*(cpus for (pod, _), cpus in self.held.items() if pod == uid))
 
 
 @define(eq=False)
 class CpuProvider:
-    """Fits `HintProvider`. Rules: TM-9, TM-10"""
+    """The hints of the CPU manager; fits `HintProvider`. Rules: TM-9, TM-10"""
 
     context: Context
     books: CpuBooks

@@ -71,7 +71,7 @@ class Books:
         return self._by_pod.get(pod, {}).get(container, {})
 
     def record(self, pod: PodUID, container: ContainerName, resource: ResourceName) -> AllocationRecord | None:
-        """One record."""
+        """The record of a resource that a container has, if it has any of it."""
         return self.of_container(pod, container).get(resource)
 
     def ids_of_pod(self, pod: PodUID, resource: ResourceName) -> frozenset[DeviceID]:

@@ -42,7 +42,7 @@ class Holders:
         return tuple(self._of.get(resource, {}).get(device, _NOBODY))
 
     def pods(self, resource: ResourceName, device: DeviceID) -> frozenset[PodUID]:
-        """The pods of these containers."""
+        """The pods whose containers hold the device."""
         return frozenset(pod for pod, _ in self.of(resource, device))
 
     def held(self, resource: ResourceName, ids: AbstractSet[DeviceID]) -> AbstractSet[DeviceID]:

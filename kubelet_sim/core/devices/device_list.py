@@ -34,7 +34,7 @@ class Listing:
 
     @classmethod
     def of(cls, devices: tuple[Device, ...]) -> Listing:
-        """A list by itself."""
+        """The listing of devices that did not change another one."""
         return cls(
             devices,
             {device.id: device for device in devices},

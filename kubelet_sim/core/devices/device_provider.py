@@ -14,19 +14,19 @@ from kubelet_sim.model.pod import Container, Pod
 
 @frozen
 class DeviceProvider:
-    """Fits `HintProvider`. Rules: DM-119, TM-10"""
+    """The hints of the device manager, and its allocations; fits `HintProvider`. Rules: DM-119, TM-10"""
 
     context: Context
     name: str = "devices"
 
     def hints(self, pod: Pod, container: Container) -> HintsByResource:
-        """See `container_hints`."""
+        """The hints for the devices that one container asks for."""
         return container_hints(self.context, pod, container)
 
     def pod_hints(self, pod: Pod) -> HintsByResource:
-        """See `pod_hints`."""
+        """The hints for the devices that all containers of the pod ask for."""
         return pod_hints(self.context, pod)
 
     def allocating(self, pod: Pod, container: Container) -> Walk[None]:
-        """See `allocating`."""
+        """The walk that allocates the devices of a container."""
         return allocating(self.context, pod, container)

@@ -27,7 +27,7 @@ class EndpointState(Enum):
 
 
 class EndpointEvent(Enum):
-    """What can happen to it."""
+    """What can happen to an endpoint, and moves it from state to state."""
 
     CONNECTED = "connected"
     """A registration succeeded; the new endpoint replaces whatever was there. Rules: DM-26"""
@@ -57,7 +57,7 @@ TRANSITIONS: dict[tuple[EndpointState, EndpointEvent], EndpointState] = {
 
 @frozen
 class Endpoint:
-    """The endpoint of one resource."""
+    """Our handle on the plugin that serves a resource."""
 
     resource: ResourceName
     client: ClientID | None = None

@@ -19,7 +19,7 @@ class OrderedIds(frozenset[DeviceID], Ascending[DeviceID]):
     _ascending: tuple[DeviceID, ...] | None = None
 
     def ascending(self) -> Sequence[DeviceID]:
-        """The same tuple every time."""
+        """The ids in ascending order, the same tuple at every call."""
         if self._ascending is None:
             self._ascending = tuple(sorted(self))
         return self._ascending

@@ -98,7 +98,7 @@ def _options(context: Context, dial: Dial, how: str, given: PluginOptions | None
 
 
 def _connect(context: Context, client: ClientID, resource: ResourceName, options: PluginOptions) -> None:
-    """Rules: DM-26, DM-28, DM-48"""
+    """Makes the client the endpoint of its resource, in the place of the one before. Rules: DM-26, DM-28, DM-48"""
     table, before = context.state.endpoints, context.state.endpoints.get(resource)
     table[resource] = endpoints.connected(before, resource, client, options)
     if before is not None and before.client is not None and before.client not in context.state.streams:

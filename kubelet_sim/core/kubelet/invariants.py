@@ -59,14 +59,14 @@ def _capacity_is_healthy_and_unhealthy(state: State) -> Iterator[str]:
 
 
 def _every_healthy_device_was_listed(state: State) -> Iterator[str]:
-    """Rules: DM-51"""
+    """Yields what is wrong where a device counts as healthy that its plugin has not listed. Rules: DM-51"""
     for resource, healthy in state.healthy.items():
         if not healthy <= state.devices.get(resource, {}).keys():
             yield f"{resource}: healthy devices that no message named"
 
 
 def _a_client_in_the_table_serves_that_name(state: State) -> Iterator[str]:
-    """Rules: DM-26"""
+    """Yields what is wrong where the table has a client under another resource's name. Rules: DM-26"""
     for key, client in state.clients.items():
         if state.resource_of.get(client) != resource_of_key(key):
             yield f"client {client} stands under {key}"

@@ -26,7 +26,7 @@ def touching(nodes: Iterable[int]) -> Mask:
 
 
 def nodes_of(mask: Mask) -> tuple[int, ...]:
-    """The nodes in it, ascending."""
+    """The NUMA nodes in the mask, ascending."""
     return tuple(node for node in range(mask.bit_length()) if mask >> node & 1)
 
 

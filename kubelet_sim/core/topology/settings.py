@@ -63,7 +63,7 @@ NO_ALIGNMENT = TopologySettings()
 
 @frozen
 class Merger:
-    """The policy, ready to merge."""
+    """A topology policy with its options, ready to merge hints."""
 
     policy: Policy
     scope: Scope

@@ -83,7 +83,7 @@ class VersionGone(ApiError):
 
 
 class Change(Enum):
-    """What became of an object."""
+    """What became of an object: it was added, modified or deleted."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"

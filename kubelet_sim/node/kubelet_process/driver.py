@@ -107,7 +107,7 @@ class Came:
 
 @define
 class _Run:
-    """One walk under way."""
+    """A walk that is under way, and who waits for it."""
 
     number: int
     caller: Caller | None = None

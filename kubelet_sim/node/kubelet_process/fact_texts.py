@@ -39,7 +39,7 @@ _NODE = "node"
 
 
 def fact_text(fact: object, state: State) -> Words:
-    """What a fact says."""
+    """The sentence that the transcript has for a fact."""
     match fact:
         case DevicesListed(client, devices):
             return _name(state, client), f"client {client} sent a list of {len(devices)}", ("DM-51",)
@@ -73,7 +73,7 @@ def fact_text(fact: object, state: State) -> Words:
 
 
 def effect_text(effect: object, state: State) -> Words:
-    """What an effect asks for."""
+    """The sentence that the transcript has for an effect."""
     match effect:
         case AnswerCaller():
             return _NODE, "Register is answered; the plugin is dialled afterwards", ("DM-163",)

@@ -118,7 +118,7 @@ class Kubelet:
 
     @property
     def profile(self) -> Profile:
-        """Which kubelet it is."""
+        """The profile of the kubelet release that is emulated."""
         return self._manager.context.profile
 
     @property

@@ -43,11 +43,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """How many values were observed."""
         return sum(self._counts)
 
     def observe(self, value: float) -> None:
-        """Take a value in."""
+        """Counts a value in its bucket and adds it to the sum."""
         self._counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 

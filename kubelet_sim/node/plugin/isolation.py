@@ -256,7 +256,7 @@ def die_with(parent: int) -> None:
 
 
 def execute(command: list[str]) -> NoReturn:
-    """Become the command. Raises `LaunchFailed`."""
+    """Replaces this process by the plugin's command. Raises `LaunchFailed`."""
     # Python ignores SIGPIPE, and what is ignored stays so in the program that follows.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)

@@ -64,7 +64,7 @@ class PluginProcess:
 
     @property
     def was_started(self) -> bool:
-        """Whether it was ever started."""
+        """Whether the plugin's process was ever started."""
         return self._process is not None
 
     @property

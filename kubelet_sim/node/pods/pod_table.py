@@ -17,7 +17,7 @@ from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 
 @define(eq=False)
 class KnownPod:
-    """A pod and its status."""
+    """A pod that the kubelet knows, and its status."""
 
     pod: Pod
     phase: str = "Pending"
@@ -96,7 +96,7 @@ class KnownPod:
 
 @define
 class PodTable:
-    """The pods, oldest first."""
+    """The pods that the kubelet knows, the oldest first."""
 
     _pods: dict[PodUID, KnownPod] = field(factory=dict)
     _by_key: dict[str, dict[PodUID, KnownPod]] = field(factory=dict)
@@ -132,7 +132,7 @@ class PodTable:
         raise UsageError(f"there is no pod {namespace}/{name} on this node; {names}")
 
     def get(self, uid: PodUID) -> KnownPod | None:
-        """By uid."""
+        """The pod of that uid, if it is known."""
         return self._pods.get(uid)
 
     def drop(self, uid: PodUID) -> None:

@@ -37,7 +37,7 @@ class ContainerState(Enum):
 
 @define
 class RuntimeContainer:
-    """One attempt at a container."""
+    """One attempt at running a container, as the runtime has it."""
 
     pod_uid: PodUID
     name: ContainerName
@@ -79,7 +79,7 @@ class Sandbox:
 
 @define
 class SimulatedRuntime:
-    """All containers of the node."""
+    """The containers of a node, in which nothing runs."""
 
     _containers: dict[PodUID, dict[ContainerName, list[RuntimeContainer]]] = field(factory=dict)
     _sandboxes: dict[PodUID, Sandbox] = field(factory=dict)

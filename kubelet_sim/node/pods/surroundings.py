@@ -77,5 +77,5 @@ class Surroundings:
     kubelet: KubeletInCharge = field(factory=KubeletInCharge, eq=False)
 
     def now(self) -> float:
-        """Seconds since the node started."""
+        """The node's time, in seconds since it started."""
         return self.clock.now() - self.started_at_s

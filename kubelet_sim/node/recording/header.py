@@ -35,7 +35,7 @@ class Header:
 
     @property
     def quantities(self) -> dict[str, Quantity]:
-        """The machine's resources."""
+        """The resources of the recorded machine, as quantities."""
         return {name: Quantity.parse(text) for name, text in self.machine.items()}
 
     @property

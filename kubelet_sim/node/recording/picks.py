@@ -26,7 +26,7 @@ class RecordingOrder:
     _count: int = 0
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
-        """As the other order does."""
+        """The items as the other order has them; a pick that is not sorted is recorded."""
         self._count += 1
         if self._order.is_sorted:
             return _SORTED.arrange(rule, items)

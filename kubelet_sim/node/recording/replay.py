@@ -39,7 +39,7 @@ class Difference:
 
 @frozen
 class Replayed:
-    """What a replay came to."""
+    """What a replay came to: how much was played, and where it differs."""
 
     processes: int
     facts: int

@@ -147,14 +147,14 @@ class _Definitions:
         return {"$ref": "#/$defs/failure"}
 
     def written(self) -> Json:
-        """A checkpoint, by its counts."""
+        """The schema of a checkpoint that was written, told by its counts."""
         counts = {"type": "object", "additionalProperties": {"type": "integer"}}
         properties = {"type": {"const": "WriteCheckpoint"}, "records": {"type": "integer"}, "registered": counts}
         self.definitions["WriteCheckpoint"] = _object(properties)
         return {"$ref": "#/$defs/WriteCheckpoint"}
 
     def of(self, type_: Any) -> Json:
-        """The schema of a type."""
+        """The schema of a type, made from its annotations."""
         if type_ in _PLAIN:
             return _PLAIN[type_]
         if isinstance(type_, NewType):

@@ -83,7 +83,7 @@ class KubeletMetrics(Collector):
             yield _counter(f"kubelet_{name}", text, ("server_api_version",), counted)
 
     def _of_plugins(self) -> Iterable[Metric]:
-        """Rules: DM-21, DM-161"""
+        """The metrics of registrations and plugins. Rules: DM-21, DM-161"""
         registrations = [((name,), count) for name, count in self.state.registrations.items()]
         text = "Register calls by resource name as sent, refused ones included."
         yield _counter("kubelet_device_plugin_registration_total", text, ("resource_name",), registrations)
@@ -98,7 +98,7 @@ class KubeletMetrics(Collector):
         yield plugins
 
     def _of_admission(self) -> Iterable[Metric]:
-        """Rules: DM-77, DM-104, DM-161"""
+        """The metrics of pods that were refused and of containers that could not be created. Rules: DM-77, DM-104, DM-161"""
         if self.profile.counts_rejections:
             rejected = [((reason,), count) for reason, count in self.observed.rejections.items()]
             yield _counter("kubelet_admission_rejections_total", "Pods refused, by reason.", ("reason",), rejected)
@@ -107,7 +107,7 @@ class KubeletMetrics(Collector):
         yield _counter("kubelet_started_containers_errors_total", text, ("container_type", "code"), errors)
 
     def _of_alignment(self) -> Iterable[Metric]:
-        """Rules: TM-35, TM-50"""
+        """The metrics of the topology manager. Rules: TM-35, TM-50"""
         tally, prefix = self.state.topology_tally, "kubelet_topology_manager_admission"
         yield _counter(
             f"{prefix}_requests_total", "Pods that came to the topology manager.", (), [((), tally.requests)]

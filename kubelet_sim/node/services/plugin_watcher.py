@@ -202,7 +202,7 @@ class PluginWatcher:
     async def _came_to_an_end(
         self, connection: RegistryConnection, info: PluginInfo, path: str, appearance: int
     ) -> bool:
-        """Rules: DM-148, DM-151"""
+        """Has the plugin registered and tells it how that went; returns whether it is done with. Rules: DM-148, DM-151"""
         self._hold_time()
         retries, shown = self._setup.profile.watcher_retries, _shown(path)
         try:

@@ -39,7 +39,7 @@ class _RecordCounts:
     last_s: float = -math.inf
 
     def note(self, record: Record) -> None:
-        """One more."""
+        """Takes one more record into account."""
         self.count += 1
         self.subjects |= {record.subject} - {""}
         self.kinds.add(record.kind)

@@ -19,7 +19,7 @@ _WORDS = re.compile(r"\b(end|wrap|nowrap)\b", re.IGNORECASE)
 
 
 def mermaid(moves: Iterable[Move]) -> str:
-    """A `sequenceDiagram`."""
+    """The moves as a `sequenceDiagram` of Mermaid."""
     whole = list(moves)
     names = {lane: f"L{number}" for number, lane in enumerate(lanes_of(whole))}
     lines = ["sequenceDiagram"]
@@ -58,7 +58,7 @@ class _Sheet:
         self._width = max(width, 12 + gap * len(lanes))
 
     def lines(self, moves: list[Move]) -> list[str]:
-        """All of it."""
+        """The lines of the whole diagram."""
         head = [" "] * self._width
         for lane, x in self._x.items():
             _put(head, x - self._gap // 2 + 1, cut_to(_label(lane), self._gap - 2).center(self._gap - 2))

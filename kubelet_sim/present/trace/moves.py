@@ -20,7 +20,7 @@ _RUNTIME_FACTS = ("RuntimeListed", "ContainersRemoved")
 
 @frozen
 class Lane:
-    """Somebody who takes part."""
+    """A participant of a diagram, with a line of its own."""
 
     kind: str
     name: str = ""
@@ -164,7 +164,7 @@ def _to_or_from_plugin(record: Record, value: Mapping[str, Json]) -> Move:
 
 
 def _place(record: Record) -> Lane:
-    """Where a note goes."""
+    """The lane over which a record stands that is no call."""
     if record.kind != "node" or "/" not in record.subject or record.subject.startswith("/"):
         return K
     return Lane(RUNTIME if record.text.startswith("container ") else PODS)

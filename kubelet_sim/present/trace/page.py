@@ -75,7 +75,7 @@ class _Page:
             self._pending = {}
 
     def text(self, name: str) -> str:
-        """The whole page."""
+        """The text of the whole page."""
         lanes = lanes_of([move for _, move, _ in self._shown])
         numbers = {lane: number for number, lane in enumerate(lanes)}
         rows = [_row(line, move, numbers, changed) for line, move, changed in self._shown]
