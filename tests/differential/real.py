@@ -22,7 +22,7 @@ _PATIENCE_S = 12.0
 _PAUSE_S = 0.0005
 
 
-class RealDealing:
+class RealProgress:
     """Asks the process again and again what it has dealt with: it has no way to say so on its own."""
 
     def __init__(self, harness: Harness) -> None:
@@ -73,7 +73,7 @@ class RealStage:
 
     def __init__(self, story: Story, harness: Harness, directory: Path) -> None:
         self.directory = directory
-        self.plugins = ScriptedPlugins(story.scripts, directory, RealDealing(harness), lambda: None)
+        self.plugins = ScriptedPlugins(story.scripts, directory, RealProgress(harness), lambda: None)
         self._harness = harness
 
     async def do(self, step: Step) -> Any:

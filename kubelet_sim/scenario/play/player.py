@@ -28,7 +28,7 @@ from kubelet_sim.scenario.play.settled_node import settle_before
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.play.watched_calls import WatchedCalls
 from kubelet_sim.scenario.story.expectations import Patience, matches, patience
-from kubelet_sim.scenario.story.order import Following
+from kubelet_sim.scenario.story.order import FollowedOrder
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
 from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Record
@@ -174,7 +174,7 @@ async def _tried(stage: StoryStage, step: Step) -> tuple[Any, KubeletSimError | 
 @contextlib.asynccontextmanager
 async def stage_of(
     story: Story, transcript: Path | None = None, profile: Profile | None = None
-) -> AsyncGenerator[tuple[StoryStage, Following], None]:
+) -> AsyncGenerator[tuple[StoryStage, FollowedOrder], None]:
     """A node that runs, plugins that do not, and the order that the node asks; in the end all of it is gone.
 
     A profile takes the place of the one that the story names.
@@ -183,7 +183,7 @@ async def stage_of(
         NotPlayable: the story's node does not start.
     """
     root = Path(tempfile.mkdtemp(prefix="ks-", dir=short_folder()))
-    clock, bell, order, observed = ManualClock(), Bell(), Following(), ObservedCalls()
+    clock, bell, order, observed = ManualClock(), Bell(), FollowedOrder(), ObservedCalls()
     config = NodeConfig(
         root=root,
         numa=story.node.machine,

@@ -15,7 +15,7 @@ from kubelet_sim.scenario.plugins.script import Script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 
 
-class Dealing(Protocol):
+class Progress(Protocol):
     """How a stage learns that a kubelet has dealt with what plugins did."""
 
     def links(self) -> Mapping[Any, object]:
@@ -37,29 +37,29 @@ class ScriptedPlugins:
     Args:
         scripts: what each does, by its name in the story.
         directory: the device-plugin directory.
-        dealing: waits for the kubelet.
+        progress: knows what the kubelet has dealt with.
         changed: called whenever a stream opens, closes, or has sent a list.
     """
 
     def __init__(
-        self, scripts: Mapping[str, Script], directory: Path, dealing: Dealing, changed: Callable[[], None]
+        self, scripts: Mapping[str, Script], directory: Path, progress: Progress, changed: Callable[[], None]
     ) -> None:
-        self._dealing = dealing
+        self._progress = progress
         self.by_name: Mapping[str, ScriptedPlugin] = {
-            name: ScriptedPlugin(script, directory, arrived=dealing.with_one, changed=changed)
+            name: ScriptedPlugin(script, directory, arrived=progress.with_one, changed=changed)
             for name, script in scripts.items()
         }
 
     async def caught_up(self) -> None:
         """Return when the kubelet has dealt with all that they sent, and has nothing else to do at once."""
-        await self._dealing.with_all(self.by_name.values())
+        await self._progress.with_all(self.by_name.values())
 
     @contextlib.asynccontextmanager
     async def registering(self) -> AsyncGenerator[None, None]:
         """Leave when every registration in it is over, and its list dealt with: the answer may come before."""
-        known = set(self._dealing.links())
+        known = set(self._progress.links())
         yield
-        await self._dealing.with_registrations(known)
+        await self._progress.with_registrations(known)
         await self.caught_up()
 
     async def close(self) -> None:

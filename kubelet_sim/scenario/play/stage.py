@@ -11,7 +11,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.faults import ActiveFault
 from kubelet_sim.node.node import Node
-from kubelet_sim.scenario.play.catch_up import CatchingUp
+from kubelet_sim.scenario.play.kubelet_progress import KubeletProgress
 from kubelet_sim.scenario.play.observed_calls import ObservedCalls
 from kubelet_sim.scenario.play.scripted_plugins import ScriptedPlugins
 from kubelet_sim.scenario.plugins.processes import PluginCommands
@@ -28,9 +28,9 @@ class StoryStage:
         self.bell = bell
         """Rings when something may have changed."""
         self.observed = observed
-        self.kubelets = CatchingUp(node, bell)
-        self.plugins = ScriptedPlugins(story.scripts, self.directory, self.kubelets, bell.ring)
-        self.commands = PluginCommands(story.commands, node, bell, self.kubelets.has_listed, story.folder)
+        self.progress = KubeletProgress(node, bell)
+        self.plugins = ScriptedPlugins(story.scripts, self.directory, self.progress, bell.ring)
+        self.commands = PluginCommands(story.commands, node, bell, self.progress.has_listed, story.folder)
         self.pods: dict[PodUID, Pod] = {}
         """Those that the story has admitted."""
         self.active: tuple[Pod, ...] = ()

@@ -110,7 +110,7 @@ async def kill(stage: StoryStage, plugin: ScriptedPlugin | None = None) -> None:
     if plugin is not None:
         await plugins.stop.act(stage, plugin)
         return
-    if (kubelet := stage.kubelets.kubelet()) is not None:
+    if (kubelet := stage.progress.kubelet()) is not None:
         stage.active = tuple(kubelet.state.active_pods.values())
     await stage.node.kill()
     await stage.plugins.caught_up()

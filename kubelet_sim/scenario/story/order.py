@@ -62,7 +62,7 @@ def plain_choices(choices: Choices) -> dict[str, Any]:
     return plain
 
 
-class AsWritten:
+class ManifestOrder:
     """The order of the manifest where something has one, as the limits of a container have; sorted where nothing has.
 
     The kubelet's own order is open there. Whoever writes a story thinks of the limits in the order in which they stand,
@@ -78,7 +78,7 @@ class AsWritten:
         return ordered
 
 
-class Following(AsWritten):
+class FollowedOrder(ManifestOrder):
     """The order that another kubelet took, step by step; as written where it is not known or was not one of ours.
 
     It never adds or removes anything. A choice that was not allowed is thus not followed, and shows as a difference.

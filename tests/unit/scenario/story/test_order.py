@@ -5,20 +5,20 @@ from typing import Any
 import pytest
 
 from kubelet_sim.errors import UsageError
-from kubelet_sim.scenario.story.order import Call, Choices, Following, plain_choices, read_choices
+from kubelet_sim.scenario.story.order import Call, Choices, FollowedOrder, plain_choices, read_choices
 
 GPU, NIC = "example.com/gpu", "example.com/nic"
 
 
-def _following(*calls: Call, resources: tuple[str, ...] = ()) -> Following:
-    order = Following()
+def _following(*calls: Call, resources: tuple[str, ...] = ()) -> FollowedOrder:
+    order = FollowedOrder()
     order.follow(Choices(calls, resources))
     return order
 
 
 def test_as_written_without_choices() -> None:
     """A story without recorded choices is played as before: limits as written, ids sorted. Rules: DM-89, DM-92"""
-    order = Following()
+    order = FollowedOrder()
 
     assert list(order.arrange("DM-89", [NIC, GPU])) == [NIC, GPU]
     assert list(order.arrange("DM-92", {"b", "a"})) == ["a", "b"]

@@ -11,7 +11,6 @@ from collections.abc import Container, Iterable, Mapping
 from attrs import define
 
 from kubelet_sim.core.devices.plugin_clients import registering_clients
-from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ClientID
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import settle
@@ -24,7 +23,7 @@ from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 
 
 @define
-class CatchingUp:
+class KubeletProgress:
     """Compares what plugins sent with what the node has dealt with; the bell must ring at every change of either."""
 
     _node: Node
@@ -32,10 +31,7 @@ class CatchingUp:
 
     def kubelet(self) -> Kubelet | None:
         """The process that runs now, if one does."""
-        try:
-            return self._node.kubelet
-        except UsageError:
-            return None
+        return self._node.kubelet if self._node.has_kubelet else None
 
     def links(self) -> Mapping[ClientID, Link]:
         """All connections of this kubelet process."""
