@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 import psutil
 
@@ -178,29 +178,18 @@ def _ignore(_line: str) -> None:
     """Where output goes when nobody takes it any more."""
 
 
-class _Process(NamedTuple):
-    parent: int
-    status: str
-
-
 class Descendants:
     """A child of ours and everything that descends from it, also what has left its parents to live as a daemon."""
 
     def __init__(self, leader: int) -> None:
         self._leader = leader
+        self._me = psutil.Process()
         # Our other children, if any, are none of our business.
-        self._others = frozenset(_children(_processes(), os.getpid())) - {leader}
+        self._others = [child for child in self._me.children() if child.pid != leader]
 
     def members(self) -> list[int]:
         """Those that are there, dead but unreaped ones left out."""
-        table = _processes()
-        found, waiting = [], [pid for pid in _children(table, os.getpid()) if pid not in self._others]
-        while waiting:
-            pid = waiting.pop()
-            waiting += _children(table, pid)
-            if table[pid].status not in ENDED:
-                found.append(pid)
-        return found
+        return [process.pid for process in self._all() if _status(process) not in ENDED]
 
     def signal(self, number: int, *, group_only: bool = False) -> None:
         """Send it to the leader's process group, and to all others unless `group_only`."""
@@ -212,26 +201,28 @@ class Descendants:
 
     def reap(self) -> None:
         """Collect orphans that have ended. The leader's exit code is left to who started it."""
-        table = _processes()
-        for pid in _children(table, os.getpid()):
-            if pid not in self._others and pid != self._leader and table[pid].status == psutil.STATUS_ZOMBIE:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+        for process in self._all():
+            if process.pid != self._leader and _status(process) == psutil.STATUS_ZOMBIE:
+                with contextlib.suppress(ChildProcessError):  # whose parent is there, and is to collect it
+                    os.waitpid(process.pid, os.WNOHANG)
+
+    def _all(self) -> list[psutil.Process]:
+        strangers = {each for other in self._others for each in (other, *_descendants(other))}
+        return [process for process in _descendants(self._me) if process not in strangers]
 
 
-def _children(table: Mapping[int, _Process], parent: int) -> list[int]:
-    return [pid for pid, process in table.items() if process.parent == parent]
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
 
 
-def _processes() -> dict[int, _Process]:
-    """All processes that we can see, by pid."""
-    table = {}
-    for pid in psutil.pids():
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            with process.oneshot():
-                table[pid] = _Process(process.ppid(), process.status())
-    return table
+def _status(process: psutil.Process) -> str:
+    try:
+        return process.status()
+    except psutil.Error:
+        return psutil.STATUS_DEAD
 
 
 class _Signals:
