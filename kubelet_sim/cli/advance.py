@@ -1,4 +1,4 @@
-"""Commands about the node itself: `advance`."""
+"""The command `advance`: time passes on a node with a manual clock."""
 
 from __future__ import annotations
 

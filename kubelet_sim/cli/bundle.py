@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kubelet_sim.cli.helpers.completions import container_or_directory, pod_names
-from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, registry_of
+from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, refusals, registry_of
 from kubelet_sim.cli.helpers.options import common, directory_option, namespace_option
 from kubelet_sim.foreign import escape_terminal
 
@@ -48,19 +48,15 @@ def bundle(
     \b
     Example: kubelet-sim bundle my-pod main /tmp/bundle --rootfs ./rootfs && sudo runc run -b /tmp/bundle try
     """  # noqa: D301
-    from kubelet_sim.cli.helpers.group import NegativeResult
-    from kubelet_sim.errors import ContainerRefused
     from kubelet_sim.node.oci.bundle import kubelet_root, new_directory, write_bundle
     from kubelet_sim.node.oci.host_files import LocalFiles
 
     config_in = config_for(pod, container, namespace, root)
     place = new_directory(directory)
-    try:
+    with refusals():
         written = write_bundle(
             config_in(kubelet_root(place)), place, LocalFiles(), registry_of(cdi_directories), rootfs=rootfs
         )
-    except ContainerRefused as error:
-        raise NegativeResult(f"a runtime would refuse this container: {error}") from error
     for note in written.notes:
         click.echo(escape_terminal(f"note: {note}"), err=True)
     click.echo(escape_terminal(f"bundle written: {place}"))

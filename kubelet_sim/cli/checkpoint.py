@@ -48,8 +48,7 @@ def show(file: str, pod: str | None, resource: str | None, output: str) -> None:
     Example: kubelet-sim checkpoint show kubelet_internal_checkpoint --resource example.com/gpu
     """  # noqa: D301
     from kubelet_sim.cli.helpers.group import NegativeResult
-    from kubelet_sim.present.checkpoint_document import show_document
-    from kubelet_sim.present.checkpoint_text import damage_text, show_text
+    from kubelet_sim.present.checkpoint_text import damage_text, show_document, show_text
 
     name, diagnosis = _read(file)
     if diagnosis.document is None:
@@ -77,8 +76,7 @@ def verify(file: str, output: str) -> None:
     Example: kubelet-sim checkpoint verify /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint
     """  # noqa: D301
     from kubelet_sim import exit_codes
-    from kubelet_sim.present.checkpoint_document import verify_document
-    from kubelet_sim.present.checkpoint_text import verify_text
+    from kubelet_sim.present.checkpoint_text import verify_document, verify_text
 
     document = verify_document(*_read(file))
     show_as(output, document, lambda: verify_text(document))

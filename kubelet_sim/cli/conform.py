@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import os
+import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -16,8 +17,9 @@ from kubelet_sim.cli.helpers.options import (
     env_option,
     file_option,
     output_option,
+    show_as,
 )
-from kubelet_sim.cli.helpers.report_audiences import Audience, report_options, wanted_reports
+from kubelet_sim.foreign import cut, escape_terminal
 from kubelet_sim.model.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -39,6 +41,22 @@ _HOOK_HELP = {
 def _hook_options(command: Any) -> Any:
     for name, text in reversed(_HOOK_HELP.items()):
         command = click.option(f"--{name}", f"hook_{name.replace('-', '_')}", metavar="CMD", help=text)(command)
+    return command
+
+
+_REPORT_HELP = {
+    "json": "Write a JSON document there; `-` is stdout, for each of these.",
+    "junit": "Write JUnit XML there, for CI servers.",
+    "html": "Write a page with everything in it there.",
+    "sarif": "Write SARIF 2.1.0 there, for code scanning.",
+    "tap": "Write TAP 14 there.",
+    "matrix": "Write a Markdown table there: every check on every kubelet version.",
+}
+
+
+def _report_options(command: Any) -> Any:
+    for name, text in reversed(_REPORT_HELP.items()):
+        command = click.option(f"--{name}", f"report_{name}", metavar="FILE", help=text)(command)
     return command
 
 
@@ -80,7 +98,7 @@ def _hook_options(command: Any) -> Any:
     type=click.IntRange(1, 32),
     help="How many instances of the plugin run side by side.  [default: what it allows]",
 )
-@report_options
+@_report_options
 @click.option("--list", "is_list", is_flag=True, help="Show the selected checks and make none.")
 @output_option("table", "json", text="The form of --list.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for skipped checks, too, and what was noted of each.")
@@ -125,16 +143,12 @@ def conform(
     from kubelet_sim.conformance.reports.json import check_value
     from kubelet_sim.conformance.selection import selected
 
-    wanted = wanted_reports(given)
+    wanted = _wanted_reports(given)
     config = chosen(read_config(Path.cwd()), command, root, given)
     if is_list:
-        checks = selected(in_order(), config)
-        if output == "json":
-            click.echo(json.dumps([check_value(each) for each in checks], indent=2))
-        else:
-            width = max(map(len, CHECKS))
-            for each in checks:
-                click.echo(f"{each.id:{width}}  {each.level.value:7}  {each.title}")
+        checks, width = selected(in_order(), config), max(map(len, CHECKS))
+        lines = [f"{each.id:{width}}  {each.level.value:7}  {each.title}" for each in checks]
+        show_as(output, list(map(check_value, checks)), lambda: "\n".join(lines))
         return
     reports = _run(config, wanted, verbose=verbose)
     if any(each.was_interrupted for each in reports):
@@ -147,6 +161,65 @@ def conform(
         ctx.exit(exit_codes.FINDINGS)
 
 
+def _wanted_reports(given: dict[str, Any]) -> tuple[ReportTarget, ...]:
+    """Take the options of `_report_options` out of the given ones. Raises `UsageError` for a path that cannot be written."""
+    from kubelet_sim.conformance.reports import targets
+
+    paths = {name: given.pop(f"report_{name}") for name in _REPORT_HELP}
+    return targets([(name, path) for name, path in paths.items() if path is not None])
+
+
+class _Audience:
+    """Those who are told what was found: the terminal, files, and GitHub in a job there; a context manager.
+
+    When a report goes to stdout, everything else goes to stderr. In a job of GitHub's no line of a plugin is a command.
+    """
+
+    def __init__(self, wanted: Sequence[ReportTarget]) -> None:
+        from kubelet_sim.conformance.reports.github import is_there
+
+        self._wanted = wanted
+        self._on_stderr = any(each.path == "-" for each in wanted)
+        self._token = secrets.token_hex(16) if is_there(os.environ) else None
+        self._annotations = ""
+
+    def __enter__(self) -> Self:
+        from kubelet_sim.conformance.reports.github import silenced
+
+        if self._token is not None:
+            click.echo(silenced(self._token), err=self._on_stderr)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        from kubelet_sim.conformance.reports.github import heard_again
+
+        if self._token is not None:
+            click.echo(heard_again(self._token), err=self._on_stderr)
+            click.echo(self._annotations, nl=False, err=self._on_stderr)
+
+    def say(self, line: str) -> None:
+        """One line on the terminal; text of others in it is made harmless."""
+        click.echo(escape_terminal(cut(line)), err=self._on_stderr)
+
+    def tell(self, reports: Sequence[Report]) -> None:
+        """Everything, at the end of the run. Raises `TransportError` for a file that cannot be written after all."""
+        from kubelet_sim.conformance.reports import append_summary, write
+        from kubelet_sim.conformance.reports.github import annotation_lines
+        from kubelet_sim.conformance.reports.matrix import terminal
+        from kubelet_sim.conformance.reports.terminal import report_lines
+
+        for report in reports:
+            for line in report_lines(report):
+                self.say(line)
+        if len(reports) > 1:
+            for line in ("", *terminal(reports).splitlines()):
+                self.say(line)
+        if self._token is not None:
+            self._annotations = annotation_lines(reports)
+            append_summary(os.environ, reports)
+        write(self._wanted, reports)
+
+
 def _run(config: SuiteConfig, wanted: Sequence[ReportTarget], *, verbose: bool) -> Sequence[Report]:
     """The reports, told; fewer than were wanted, or not whole, if a signal came."""
     from kubelet_sim.conformance.reports import write
@@ -157,7 +230,7 @@ def _run(config: SuiteConfig, wanted: Sequence[ReportTarget], *, verbose: bool) 
 
     reports: list[Report] = []
     latest = Progress(0, 0)
-    with Audience(wanted) as audience:
+    with _Audience(wanted) as audience:
 
         def tell(progress: Progress) -> None:
             nonlocal latest

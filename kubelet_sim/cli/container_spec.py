@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubelet_sim.cli.helpers.completions import container_names, pod_names
-from kubelet_sim.cli.helpers.container_on_node import builder, cdi_option, own_variables, registry_of
+from kubelet_sim.cli.helpers.container_on_node import builder, cdi_option, own_variables, refusals, registry_of
 from kubelet_sim.cli.helpers.options import common, connected, namespace_option, output_option, show_as
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.ids import split_pod_name
@@ -89,17 +89,13 @@ def _document(
     config: ContainerConfig, form: str, cdi_directories: Sequence[str], passed: tuple[str, ...]
 ) -> dict[str, Any]:
     """The container in CRI or OCI form. Raises `NegativeResult` where a runtime would refuse it."""
-    from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.container import RuntimeOptions, cri, oci
-    from kubelet_sim.errors import ContainerRefused
     from kubelet_sim.node.oci.host_files import LocalFiles
 
     if form == "cri":
         return cri(config)
-    try:
+    with refusals():
         return oci(config, LocalFiles(), registry_of(cdi_directories), RuntimeOptions(passed_annotations=passed))
-    except ContainerRefused as error:
-        raise NegativeResult(f"a runtime would refuse this container: {error}") from error
 
 
 def _show_explanation(

@@ -22,15 +22,8 @@ from kubelet_sim.cli.helpers.options import (
 if TYPE_CHECKING:
     from kubelet_sim.wire.control_client import ControlClient
 
-ALIASES: Mapping[str, str] = {
-    "po": "pod",
-    "pods": "pod",
-    "plugins": "plugin",
-    "resources": "resource",
-    "no": "node",
-    "nodes": "node",
-}
 KINDS = ("node", "pod", "plugin", "resource")
+ALIASES = {"no": "node", "po": "pod"} | {f"{each}s": each for each in KINDS}
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubelet_sim.cli.helpers.completions import container_names, pod_names
-from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, registry_of
+from kubelet_sim.cli.helpers.container_on_node import cdi_option, config_for, refusals, registry_of
 from kubelet_sim.cli.helpers.options import (
     common,
     directory_option,
@@ -81,7 +81,7 @@ def exec_check(  # noqa: PLR0913 - one for each option
     """  # noqa: D301
     from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.container.observed_container import comparisons
-    from kubelet_sim.errors import ContainerRefused, UsageError
+    from kubelet_sim.errors import UsageError
     from kubelet_sim.node.oci.bundle import kubelet_root, write_bundle
     from kubelet_sim.node.oci.host_files import LocalFiles
     from kubelet_sim.node.oci.oci_runtime import run_probed, runtimes_here, static_busybox
@@ -99,10 +99,9 @@ def exec_check(  # noqa: PLR0913 - one for each option
         config = config_in(kubelet_root(work))
         if config.security.user_namespace is not None:
             place.chmod(0o711)  # the container's users are nobody here, and have to get through
-        written = write_bundle(config, work, LocalFiles(), registry_of(cdi_directories), rootfs=files)
-        outcome = run_probed(written, command, runtime, timeout)
-    except ContainerRefused as error:
-        raise NegativeResult(f"a runtime would refuse this container: {error}") from error
+        with refusals():
+            written = write_bundle(config, work, LocalFiles(), registry_of(cdi_directories), rootfs=files)
+            outcome = run_probed(written, command, runtime, timeout)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     if outcome.seen is None:

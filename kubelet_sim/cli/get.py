@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -18,19 +17,8 @@ from kubelet_sim.cli.helpers.options import (
 )
 from kubelet_sim.foreign import escape_terminal
 
-ALIASES: Mapping[str, str] = {
-    "no": "node",
-    "nodes": "node",
-    "resource": "resources",
-    "device": "devices",
-    "plugin": "plugins",
-    "po": "pods",
-    "pod": "pods",
-    "allocation": "allocations",
-    "event": "events",
-    "ev": "events",
-}
 KINDS = ("node", "resources", "devices", "plugins", "pods", "allocations", "events")
+ALIASES = {"no": "node", "nodes": "node", "po": "pods", "ev": "events"} | {each[:-1]: each for each in KINDS[1:]}
 
 
 @click.command()

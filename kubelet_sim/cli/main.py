@@ -52,7 +52,7 @@ class _Program(Commands):
     """The group of all commands, each loaded when it is asked for: nobody waits for the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names of all, sorted."""
+        """The names of all commands, sorted as `--help` has them."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubelet_sim.foreign import cut, escape_terminal
+from kubelet_sim.model.plain import plain
+from kubelet_sim.present.documents import spec_document
 from kubelet_sim.present.tables import table_text
 
 if TYPE_CHECKING:
@@ -20,25 +23,33 @@ _LONGEST_VALUE = 200
 _LONGEST_OUTPUT = 100_000
 
 
+_TITLES = {
+    "env": "Environment",
+    "mount": "Mounts",
+    "device": "Devices",
+    "annotation": "Annotations",
+    "CDI device": "CDI devices",
+}
+
+
+def granted(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What plugins add to a container, each as a word for its kind and a text; from the document of a spec or an answer."""
+    yield from (("env", f"{name}={value}") for name, value in document["envs"].items())
+    for each in document["mounts"]:
+        yield "mount", f"{each['host_path']} -> {each['container_path']} ({'ro' if each['read_only'] else 'rw'})"
+    for each in document["devices"]:
+        permissions = each["permissions"] or "no permissions"
+        yield "device", f"{each['host_path']} -> {each['container_path']} ({permissions})"
+    yield from (("annotation", f"{name}: {value}") for name, value in document["annotations"].items())
+    yield from (("CDI device", name) for name in document["cdi_devices"])
+
+
 def spec_text(spec: ContainerSpec) -> str:
     """A container spec for eyes, a section for each of its parts that has anything."""
-    sections = (
-        ("Environment", [f"{name}={value}" for name, value in spec.envs]),
-        ("Mounts", [_mapped(m.host_path, m.container_path, "ro" if m.read_only else "rw") for m in spec.mounts]),
-        ("Devices", [_mapped(d.host_path, d.container_path, d.permissions) for d in spec.devices]),
-        ("Annotations", [f"{name}: {value}" for name, value in spec.annotations]),
-        ("CDI devices", list(spec.cdi_devices)),
-    )
     lines = []
-    for title, entries in sections:
-        if entries:
-            lines.append(f"{title}:")
-            lines.extend(f"  {escape_terminal(entry)}" for entry in entries)
+    for kind, entries in groupby(granted(spec_document(spec)), key=lambda each: each[0]):
+        lines += [f"{_TITLES[kind]}:", *(f"  {escape_terminal(text)}" for _, text in entries)]
     return "\n".join(lines) or "Nothing: no device plugin had a say in this container."
-
-
-def _mapped(host_path: str, container_path: str, mode: str) -> str:
-    return f"{host_path} -> {container_path} ({mode or 'no permissions'})"
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -146,17 +157,10 @@ def seen_document(outcome: ContainerRun, found: Sequence[Comparison], notes: Seq
             for each in found
         ],
         "env": {} if seen is None else dict(seen.env),
-        "deviceNodes": [] if seen is None else [_fields(each) for each in seen.nodes],
-        "mounts": [] if seen is None else [_fields(each) for each in seen.mounts],
+        "deviceNodes": [] if seen is None else [plain(each) for each in seen.nodes],
+        "mounts": [] if seen is None else [plain(each) for each in seen.mounts],
         "notes": list(notes),
     }
-
-
-def _fields(value: Any) -> Mapping[str, Any]:
-    from kubelet_sim.model.plain import plain
-
-    fields: Mapping[str, Any] = plain(value)
-    return fields
 
 
 def _origin(origin: Origin) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _WORTH_SEEING = 12
 
 @frozen
 class DeviceChange:
-    """What has become of some devices."""
+    """What has become of some devices of a resource between two looks."""
 
     at_s: float
     resource: str

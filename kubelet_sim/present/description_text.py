@@ -7,7 +7,8 @@ from typing import Any
 
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.durations import age_text
-from kubelet_sim.present.tables import table_text
+from kubelet_sim.present.container_text import granted
+from kubelet_sim.present.tables import indented_table, table_text
 from kubelet_sim.present.view_tables import health_text
 
 _MOST_DEVICES = 50
@@ -79,17 +80,7 @@ def _held_device(device: Document) -> str:
 def _spec(spec: Document | None) -> list[str]:
     if spec is None:
         return ["<not created yet>"]
-    lines = [f"env {name}={value}" for name, value in spec["envs"].items()]
-    lines += [
-        f"mount {each['host_path']} -> {each['container_path']} ({'ro' if each['read_only'] else 'rw'})"
-        for each in spec["mounts"]
-    ]
-    lines += [
-        f"device {each['host_path']} -> {each['container_path']} ({each['permissions']})" for each in spec["devices"]
-    ]
-    lines += [f"annotation {name}: {value}" for name, value in spec["annotations"].items()]
-    lines += [f"CDI device {name}" for name in spec["cdi_devices"]]
-    return [escape_terminal(line) for line in lines] or ["<nothing>"]
+    return [escape_terminal(f"{kind} {text}") for kind, text in granted(spec)] or ["<nothing>"]
 
 
 def plugin_text(plugin: Document) -> str:
@@ -178,8 +169,6 @@ def _devices(devices: Sequence[Document]) -> list[str]:
 
 
 def _events(events: Sequence[Document], now_s: float) -> list[str]:
-    if not events:
-        return ["  <none>"]
     rows = [
         [
             event["type"],
@@ -190,7 +179,7 @@ def _events(events: Sequence[Document], now_s: float) -> list[str]:
         ]
         for event in events
     ]
-    return [_indented(line) for line in table_text(["TYPE", "REASON", "AGE", "PART", "MESSAGE"], rows).splitlines()]
+    return indented_table(["TYPE", "REASON", "AGE", "PART", "MESSAGE"], rows)
 
 
 def _records(records: Sequence[Document]) -> list[str]:

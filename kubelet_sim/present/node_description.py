@@ -11,7 +11,7 @@ from kubelet_sim.model.durations import age_text
 from kubelet_sim.model.plain import plain
 from kubelet_sim.model.quantity import Quantity, amount_text
 from kubelet_sim.present.documents import node_document
-from kubelet_sim.present.tables import table_text
+from kubelet_sim.present.tables import indented_table
 
 if TYPE_CHECKING:
     from kubelet_sim.model.views import PodView
@@ -89,13 +89,16 @@ def node_text(node: Mapping[str, Any]) -> str:
         f"Root:            {escape_terminal(node['root'])}",
         f"Clock:           {node['clock']}, {age_text(node['now_s'])} since the start",
         "Conditions:",
-        *_table(
+        *indented_table(
             ["TYPE", "STATUS", "REASON", "MESSAGE"],
             [[each["type"], each["status"], each["reason"], each["message"]] for each in node["conditions"]],
         ),
     ]
     for title, key in (("Capacity", "capacity"), ("Allocatable", "allocatable")):
-        lines += [f"{title}:", *_table(["RESOURCE", "AMOUNT"], [[*pair] for pair in node[key].items()], header=False)]
+        lines += [
+            f"{title}:",
+            *indented_table(["RESOURCE", "AMOUNT"], [[*pair] for pair in node[key].items()], has_header=False),
+        ]
     lines += [f"Non-terminated Pods: ({len(node['pods'])} in total)", *_pods(node)]
     rows = [
         [
@@ -105,12 +108,12 @@ def node_text(node: Mapping[str, Any]) -> str:
         ]
         for each in node["allocated"]
     ]
-    lines += ["Allocated resources:", *_table(["RESOURCE", "REQUESTS", "LIMITS"], rows)]
+    lines += ["Allocated resources:", *indented_table(["RESOURCE", "REQUESTS", "LIMITS"], rows)]
     events = [
         [each["type"], each["reason"], age_text(node["now_s"] - each["at_s"]), str(each["count"]), each["message"]]
         for each in node["events"]
     ]
-    return "\n".join([*lines, "Events:", *_table(["TYPE", "REASON", "AGE", "COUNT", "MESSAGE"], events)])
+    return "\n".join([*lines, "Events:", *indented_table(["TYPE", "REASON", "AGE", "COUNT", "MESSAGE"], events)])
 
 
 def _pods(node: Mapping[str, Any]) -> list[str]:
@@ -125,11 +128,4 @@ def _pods(node: Mapping[str, Any]) -> list[str]:
         for each in node["pods"]
     ]
     titles = ["NAMESPACE", "NAME", "CPU REQUESTS", "CPU LIMITS", "MEMORY REQUESTS", "MEMORY LIMITS", "DEVICES", "AGE"]
-    return _table(titles, rows)
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True) -> list[str]:
-    if not rows:
-        return ["  <none>"]
-    lines = table_text(titles, rows).splitlines()
-    return [f"  {line}" for line in (lines if header else lines[1:])]
+    return indented_table(titles, rows)

@@ -38,3 +38,9 @@ def table_text(header: Row, rows: Sequence[Row]) -> str:
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def indented_table(header: Row, rows: Sequence[Row], *, has_header: bool = True) -> list[str]:
+    """The lines of a table below a heading; `<none>` for one without rows."""
+    lines = table_text(header, rows).splitlines()[0 if has_header else 1 :] if rows else ["<none>"]
+    return [f"  {line}" for line in lines]

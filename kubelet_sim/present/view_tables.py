@@ -58,7 +58,7 @@ def _views(snapshot: NodeSnapshot, kind: str) -> tuple[list[Any], Callable[[Any]
 
 
 def document(view: Any) -> Any:
-    """A view as JSON has it."""
+    """A view of a list as JSON and YAML have it."""
     if isinstance(view, tuple):
         return {"resource": view[0]} | plain(view[1])
     if isinstance(view, AllocationView):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kubelet_sim.cli.helpers.group import NegativeResult
 from kubelet_sim.cli.helpers.options import F, connected
 from kubelet_sim.model.ids import split_pod_name
 
@@ -32,6 +34,17 @@ def cdi_option(command: F) -> F:
         type=click.Path(file_okay=False),
         help="A directory of CDI spec files, later ones over earlier ones. Else /etc/cdi and /var/run/cdi.",
     )(command)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Makes a container that a runtime would refuse the negative result of a command."""
+    from kubelet_sim.errors import ContainerRefused
+
+    try:
+        yield
+    except ContainerRefused as error:
+        raise NegativeResult(f"a runtime would refuse this container: {error}") from error
 
 
 def own_variables(manifest: Mapping[str, Any], container: str | None) -> set[str]:

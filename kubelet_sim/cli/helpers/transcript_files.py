@@ -47,7 +47,7 @@ def lines_of_file(path: Path, *, follow: bool = False) -> Iterator[Line]:
 
 
 def _growing(file: Iterable[str]) -> Iterator[str]:
-    """Whole lines, as they are completed."""
+    """The whole lines of a file that grows, each as soon as it is complete."""
     part = ""
     while True:
         for text in file:

@@ -34,7 +34,7 @@ class Condition(Protocol):
     """A condition of the node that `wait` can wait for."""
 
     def look(self, snapshot: NodeSnapshot) -> Standing:
-        """How it stands."""
+        """How the condition stands in a snapshot of the node."""
 
 
 @frozen
@@ -55,7 +55,7 @@ class HealthyDevices:
 
 @frozen
 class PodPhase:
-    """A pod is in a phase."""
+    """The condition that a pod is in a phase."""
 
     namespace: str
     name: str

@@ -28,7 +28,7 @@ class Criteria:
 
 @define
 class _RecordCounts:
-    """What there is to pick from."""
+    """What the records are about that there are to pick from."""
 
     count: int = 0
     subjects: set[str] = field(factory=set)
@@ -83,7 +83,7 @@ class Picker:
             self._walks.add((record.incarnation, record.walk))
 
     def takes(self, record: Record) -> bool:
-        """Whether it is to be shown."""
+        """Whether a record fulfils all criteria, and is to be shown."""
         self.learn(record)
         self._seen.note(record)
         is_wanted = self._takes(record)
