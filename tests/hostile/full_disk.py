@@ -17,8 +17,8 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.root_directory.checkpoint_file import read_file
 from kubelet_sim.testing.fake_calls import FakeCalls
 from kubelet_sim.transcript import RecordLevel
+from tests.integration.node.bench import device, pod, registration
 from tests.patience import PATIENCE_S
-from tests.unit.node.bench import device, pod, registration
 
 
 async def story(folder: Path) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from kubelet_sim.node.plugin.isolation import namespaces_available
 from kubelet_sim.node.root_directory.checkpoint_file import MOST_VALUES, read_file
 from kubelet_sim.testing.fake_calls import FakeCalls, FakePeer
 from kubelet_sim.transcript import RecordLevel
+from tests.integration.node.bench import device, pod, registration
 from tests.patience import PATIENCE_S
-from tests.unit.node.bench import device, pod, registration
 
 PROJECT = Path(__file__).resolve().parents[2]
 WHY_NO_TMPFS = namespaces_available() or next(

@@ -32,21 +32,6 @@ def test_the_page_is_fresh(name: str) -> None:
     assert tool(name).main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_stale_page_is_found(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A page that somebody has edited is said to be stale; without `--check` it is written again."""
-    script, page = tool(name), tmp_path / PAGES[name]
-    page.write_text("edited", encoding="utf-8")
-    monkeypatch.setattr(script, "ROOT", tmp_path)
-    monkeypatch.setattr(script, "PAGE", page)
-    assert script.main(["--check"]) == 1
-    assert f"{page.name} is stale" in capsys.readouterr().err
-    assert script.main([]) == 0
-    assert script.main(["--check"]) == 0
-
-
 def test_the_diagram_has_every_transition() -> None:
     """Each row of the table is on an arrow from its state to the next, and no arrow says more."""
     drawn = set()

@@ -20,10 +20,10 @@ from kubelet_sim.model.plugin import AllocateAnswer
 from kubelet_sim.model.response import ContainerResponse, ContainerSpec
 from kubelet_sim.testing.fake_calls import FakePeer
 from kubelet_sim.wire.messages import encode_container_response
+from tests.integration.node.bench import RESOURCE, Bench, bench, device, soon
+from tests.integration.node.pods.test_pod_worker import DEVICE, ends, main, running, view
 from tests.patience import PATIENCE_S
-from tests.unit.node.bench import RESOURCE, Bench, bench, device, soon
 from tests.unit.node.example_pods import manifest_pod
-from tests.unit.node.pods.test_pod_worker import DEVICE, ends, main, running, view
 
 Told = Callable[[Callable[[Bench], Awaitable[None]]], None]
 

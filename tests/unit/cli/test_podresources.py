@@ -162,10 +162,3 @@ def test_misuse_is_one_line(arguments: list[str], text: str) -> None:
     assert done.exit_code == 2
     assert text in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_no_socket_is_one_line() -> None:
-    """It could not run: exit code 3, and the path that was tried."""
-    done = CliRunner().invoke(cli, ["podresources", "list", "--socket", "/nowhere/kubelet.sock"])
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert done.stderr == "error: there is no socket /nowhere/kubelet.sock; does a kubelet run, with this API?\n"

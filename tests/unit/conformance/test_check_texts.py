@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from kubelet_sim.conformance import CHECKS
 from kubelet_sim.conformance.check import Need
 from kubelet_sim.conformance.check_texts import facts, kubelets, needs, sections
 from plugins_examples.faulty.faults import FAULTS
-from tests.patience import PATIENCE_S
 from tests.unit.conformance.reports.samples import check
 from tools.check_excerpts import stable
 
@@ -44,17 +41,6 @@ def test_explain_says_all_of_it() -> None:
         text = " ".join(CliRunner().invoke(cli, ["explain", each.id]).output.split())
         for part in (each.title, *(text for _, text in facts(each)), *(text for _, text in sections(each))):
             assert " ".join(part.split()) in text
-
-
-def test_the_pages_of_the_documentation_are_fresh() -> None:
-    """`docs/reference/checks/` is made from the checks: a page for each, and none besides."""
-    script = ROOT / "tools" / "generate_checks_pages.py"
-    done = subprocess.run(
-        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    pages = {path.stem for path in (ROOT / "docs" / "reference" / "checks").glob("*.md")}
-    assert pages == {*CHECKS, "README"}
 
 
 def test_every_check_with_a_fault_is_seen_to_fail_on_its_page() -> None:

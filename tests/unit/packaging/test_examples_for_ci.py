@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
-
-from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "conformance-in-ci.md").read_text(encoding="utf-8")
@@ -46,21 +42,3 @@ def test_gitlab_is_given_the_report_that_is_written() -> None:
     """The JUnit report that the job names is the one that the command writes."""
     job = yaml.safe_load(blocks("yaml")[-1])["conformance"]
     assert f"--junit {job['artifacts']['reports']['junit']} " in job["script"][0]
-
-
-def test_make_makes_a_command_of_it(tmp_path: Path) -> None:
-    """Make itself says what it would run."""
-    (makefile,) = blocks("make")
-    (tmp_path / "Makefile").write_text(makefile, encoding="utf-8")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "my-plugin").touch()
-    try:
-        done = subprocess.run(
-            ["make", "-n"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=PATIENCE_S
-        )
-    except FileNotFoundError:
-        pytest.skip("no make on PATH")
-    assert (
-        "conform --kubelet-version 1.28 --kubelet-version 1.36 --junit build/junit.xml -- bin/my-plugin" in done.stdout
-    )
-    assert "python3 -m venv build/kubelet-sim" in done.stdout

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import socket
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
 
 from kubelet_sim.errors import UsageError
@@ -22,25 +18,6 @@ def test_a_path_has_up_to_107_bytes(path: str, is_possible: bool) -> None:
 def test_a_target_is_quoted() -> None:
     """What means something in a URI is part of the name."""
     assert unix_socket.target("/run/100%#1 ?.sock") == "unix:/run/100%25%231%20%3F.sock"
-
-
-def test_somebody_listens_whose_queue_is_full_as_well(short_root: Path) -> None:
-    """A file, a socket that nobody listens on and a path that cannot be one are nobody."""
-    path, file = short_root / "a.sock", short_root / "file"
-    file.touch()
-    with ExitStack() as stack:
-        server = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        server.bind(str(path))
-        assert not unix_socket.accepts(path)
-        server.listen(0)
-        waiting = []
-        with pytest.raises(BlockingIOError):  # noqa: PT012 - how many fit is the kernel's
-            for _ in range(1000):
-                waiting.append(stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)))
-                waiting[-1].setblocking(False)
-                waiting[-1].connect(str(path))
-        assert unix_socket.accepts(path)
-    assert not any(map(unix_socket.accepts, (path, file, short_root / "none", short_root / ("x" * 108))))
 
 
 def test_a_path_that_no_socket_can_have_is_said() -> None:

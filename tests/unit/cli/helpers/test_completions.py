@@ -56,9 +56,3 @@ def test_conditions_to_wait_for(node: None) -> None:
     assert completing.conditions(context(), ARGUMENT, "resource/example.com/n") == ["resource/example.com/none="]
     found = completing.conditions(context(), ARGUMENT, "")
     assert found == ["pod/a=", "pod/c=", "pod/other/b=", "resource/example.com/gpu=", "resource/example.com/none="]
-
-
-@pytest.mark.parametrize("complete", [completing.object_names, completing.pod_names, completing.conditions])
-def test_no_node_is_no_name(complete: Any, tmp_path: Any) -> None:
-    """Nothing is said, and nothing raised."""
-    assert complete(context(root=tmp_path / "nowhere"), ARGUMENT, "") == []

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import click
 import pytest
 
 from kubelet_sim.cli.helpers.group import Commands, NegativeResult
 from kubelet_sim.cli.helpers.options import debug
 from kubelet_sim.errors import InvariantError, PluginFault, TransportError, UsageError
-from tests.patience import PATIENCE_S
 
-PROJECT = Path(__file__).resolve().parents[3]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -108,16 +102,6 @@ def test_a_commands_own_code_is_kept(capsys: Capture) -> None:
         ctx.exit(7)
 
     assert end_of(Commands("program", commands={"seven": seven}), ["seven"], capsys) == (7, "")
-
-
-def test_an_error_that_cannot_be_told_keeps_its_code() -> None:
-    """As with `2> /dev/full`: the exit code is all that is left to say it."""
-    command = [sys.executable, "-m", "kubelet_sim", "get", "nothing-of-the-kind"]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE_S, check=False
-        )
-    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_output_that_nobody_reads_to_its_end_is_no_finding(capsys: Capture) -> None:

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import pytest
 
-from kubelet_sim.cli.helpers.options import env_option, root_path, to_seconds
+from kubelet_sim.cli.helpers.options import env_option, to_seconds
 from kubelet_sim.errors import UsageError
 
 
@@ -13,14 +11,6 @@ def test_what_is_no_duration_is_an_error_of_the_command_line() -> None:
     """As click shows them."""
     with pytest.raises(click.BadParameter):
         to_seconds(click.Context(click.Command("x")), click.Argument(["duration"]), "5x")
-
-
-def test_the_root_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A root that is named relative to the working directory is found from anywhere; without a name there is a default."""
-    monkeypatch.chdir(tmp_path)
-    assert root_path(Path("r")) == tmp_path.resolve() / "r"
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert root_path(None) == tmp_path.resolve() / "kubelet-sim"
 
 
 @pytest.mark.parametrize("text", ["novalue", "=value", ""])

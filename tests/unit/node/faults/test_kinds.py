@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from kubelet_sim.node.faults import FAMILIES, KINDS, ActiveFault, FaultKind, fin
 from kubelet_sim.node.faults.kinds import NOTHING_TO_UNDO, enter
 from kubelet_sim.scenario.story.story import Story
 from kubelet_sim.scenario.story.story_reader import read_stories
-from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
 STORIES = ROOT / "tests" / "scenarios" / "faults"
@@ -72,12 +69,3 @@ def test_a_name_that_there_is_not_is_answered_with_similar_ones() -> None:
     """A typing error is the usual cause."""
     with pytest.raises(UsageError, match="did you mean cut-stream"):
         find("cut-steam")
-
-
-def test_the_reference_page_is_fresh() -> None:
-    """`docs/reference/faults.md` is made from the list."""
-    script = ROOT / "tools" / "generate_faults_page.py"
-    done = subprocess.run(
-        [sys.executable, script, "--check"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")

@@ -73,15 +73,6 @@ def replayed(lines: list[dict[str, Any]]) -> Any:
     return replay(line(each).decode() for each in lines)
 
 
-def test_a_recorded_node_replays_to_the_same_answers(file: Path) -> None:
-    """Both kubelet processes, all facts and all walks are fed in again, and nothing differs."""
-    with file.open() as lines:
-        came = replay(lines)
-    assert came.differences == ()
-    assert (came.processes, came.walks) == (2, 4)
-    assert came.facts == sum(each.get("kind") == "fact" for each in lines_of(file))
-
-
 def first(lines: list[dict[str, Any]], kind: str, type_: str | None = None) -> dict[str, Any]:
     """The first line of a kind, with a value of a type."""
     for each in lines:
@@ -154,18 +145,6 @@ def test_a_record_before_any_process_is_a_difference(file: Path) -> None:
     """A recording that began on a running node cannot be replayed, and that is said."""
     lines = [each for each in lines_of(file) if each.get("kind") != "process"]
     assert "before any kubelet process" in replayed(lines).differences[0].what
-
-
-def test_a_file_that_cannot_be_opened_is_a_misuse(tmp_path: Path) -> None:
-    """The node does not start without the transcript that was asked for."""
-    with pytest.raises(UsageError, match="cannot be written"):
-        asyncio.run(play(STORY, transcript=tmp_path / "missing" / "file"))
-
-
-def test_a_disk_that_is_full_at_the_start_is_a_misuse() -> None:
-    """Not even the header fits."""
-    with pytest.raises(UsageError, match="No space left"):
-        asyncio.run(play(STORY, transcript=Path("/dev/full")))
 
 
 def test_a_disk_that_refuses_ends_the_file_and_not_the_node() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -214,16 +213,6 @@ def test_an_error_names_the_line(old: str, new: str, line: int) -> None:
     with pytest.raises(UsageError) as caught:
         read_stories(STORY.replace(old, new, 1), "f.yaml")
     assert str(caught.value).startswith(f"f.yaml:{line}: s")
-
-
-def test_a_file_that_is_applied_is_read_before_anything_is_played(tmp_path: Path) -> None:
-    """What is wrong in it is the author's mistake, as what stands in the story is."""
-    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pods\n")
-    text = "name: s\nnode: {runs_containers: true}\nsteps:\n- {do: apply, file: pod.yaml}\n"
-    with pytest.raises(UsageError, match=r"story.yaml:4: s, step 1 \(apply\): pod.yaml, document 1, kind"):
-        read_stories(text, str(tmp_path / "story.yaml"))
-    with pytest.raises(UsageError, match="there is nothing to apply"):
-        read_stories(text.replace(", file: pod.yaml", ""), str(tmp_path / "story.yaml"))
 
 
 def test_a_fault_whose_name_a_step_saves_may_be_undone_by_any_name() -> None:
