@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from functools import total_ordering
+from functools import cached_property, total_ordering
 
 from attrs import field, frozen
 
@@ -88,7 +88,7 @@ class Quantity:
         """In thousandths, rounded up: how cpu is counted."""
         return math.ceil(self.amount * 1000)
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """As the API server writes it back: whole, with the largest suffix of its kind that leaves it so; at most thousandths."""
         sign = "-" if self.amount < 0 else ""

@@ -6,6 +6,7 @@ What admission plugins add (service account, tolerations, priority) is left out:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kubelet_sim.core.cpus.cpu_manager import is_guaranteed
@@ -149,6 +150,12 @@ def _of_each(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> 
 
 def _canonical(value: Any) -> Any:
     try:
-        return Quantity.parse(str(value).strip(" \t\r\n")).canonical
+        return _canonical_text(str(value))
     except ValueError:  # in a part that nobody has checked
         return value
+
+
+@lru_cache(maxsize=1000)
+def _canonical_text(text: str) -> str:
+    """Remembered, as many pods ask for the same. Raises `ValueError` for what is no amount."""
+    return Quantity.parse(text.strip(" \t\r\n")).canonical

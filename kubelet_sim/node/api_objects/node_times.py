@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -25,7 +26,7 @@ class NodeTimes:
 
     def at(self, passed_s: float) -> str:
         """So many seconds after the start of the node, as the API writes it: RFC 3339, to the second."""
-        return (self._start + timedelta(seconds=passed_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _rfc3339(int(self._start.timestamp() + passed_s))
 
     def now(self, later_s: float = 0.0) -> str:
         """This moment, or one so many seconds later."""
@@ -34,3 +35,9 @@ class NodeTimes:
     def nanoseconds(self) -> int:
         """This moment in nanoseconds since 1970, as names of events have it."""
         return round((self._start.timestamp() + self.passed_s()) * 1_000_000) * 1000
+
+
+@lru_cache(maxsize=100)
+def _rfc3339(seconds: int) -> str:
+    """Remembered, as a status says the same second many times."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

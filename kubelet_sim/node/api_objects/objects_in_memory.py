@@ -5,8 +5,8 @@ Every method returns at once, without giving way to other tasks: what a node doe
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -115,9 +115,10 @@ class ObjectsInMemory:
         name, namespace = given["name"], given.get("namespace", "")
         if self.find(kind, name, namespace) is not None:
             raise ObjectExists(kind, name)
-        given.setdefault("uid", str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind.plural}/{self._version + 1}")))
+        if "uid" not in given:
+            given["uid"] = _uid(f"{kind.plural}/{self._version + 1}")
         made = {**obj, "metadata": {**given, "creationTimestamp": self._times.now()}}
-        if "spec" in obj and kind is not EVENTS:
+        if kind is PODS:
             made["metadata"]["generation"] = 1
         return self._keep(kind, made, Change.ADDED)
 
@@ -176,6 +177,12 @@ class ObjectsInMemory:
         told = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
         self._changes.setdefault(kind.plural, _Changes()).add(self._version, WatchEvent(change, told))
         return told
+
+
+def _uid(text: str) -> str:
+    """The same for the same object of another run, in the form of a UUID."""
+    digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-3{digest[13:16]}-8{digest[17:20]}-{digest[20:]}"
 
 
 def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
