@@ -16,7 +16,7 @@ from kubelet_sim.profiles import V1_36, Profile
 
 
 class SocketAppears(Enum):
-    """How `kubelet.sock` comes into being."""
+    """How the file `kubelet.sock` comes into being."""
 
     RENAME = "rename"
     """A listening socket is renamed into place: a plugin that dials at once is answered."""

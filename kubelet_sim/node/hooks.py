@@ -102,17 +102,14 @@ class Hooks:
         return not self._hooks
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             await hook.register_called(registration, deadline_s)
 
     async def register_answering(self, registration: Registration) -> None:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             await hook.register_answering(registration)
 
     def register_over(self, registration: Registration) -> None:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             hook.register_over(registration)
 
@@ -123,13 +120,11 @@ class Hooks:
         return connection
 
     async def list_came(self, path: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             devices = await hook.list_came(path, devices)
         return devices
 
     async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
-        """See `Hook`."""
         due: CheckpointDocument | None = document
         for hook in tuple(self._hooks):
             if due is not None:
@@ -137,18 +132,15 @@ class Hooks:
         return due
 
     def arranged(self, rule: str, items: Sequence[T]) -> Sequence[T]:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             items = hook.arranged(rule, items)
         return items
 
     async def pod_resources_called(self, method: str) -> None:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             await hook.pod_resources_called(method)
 
     def pods_listed(self, pods: Sequence[Pod], known: Sequence[Pod]) -> Sequence[Pod]:
-        """See `Hook`."""
         for hook in tuple(self._hooks):
             pods = hook.pods_listed(pods, known)
         return pods
@@ -181,34 +173,27 @@ class PassingConnection:
         return await make()
 
     async def ready(self) -> None:
-        """See `PluginConnection`."""
         await self.target.ready()
 
     async def get_device_plugin_options(self) -> PluginOptions:
-        """See `PluginConnection`."""
         return await self.around("GetDevicePluginOptions", self.target.get_device_plugin_options)
 
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
-        """See `PluginConnection`."""
         return self.target.list_and_watch()
 
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
-        """See `PluginConnection`."""
         return await self.around("Allocate", partial(self.target.allocate, device_ids))
 
     async def get_preferred_allocation(
         self, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
     ) -> tuple[DeviceID, ...]:
-        """See `PluginConnection`."""
         make = partial(self.target.get_preferred_allocation, available, must_include, size)
         return await self.around("GetPreferredAllocation", make)
 
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
-        """See `PluginConnection`."""
         await self.around("PreStartContainer", partial(self.target.pre_start_container, device_ids, timeout_s))
 
     async def close(self) -> None:
-        """See `PluginConnection`."""
         await self.inner.close()
 
 
@@ -254,7 +239,6 @@ class HookedConnection(PassingConnection):
         return await unless_done(cut, _anext(stream), cut.result)
 
     async def close(self) -> None:
-        """See `PluginConnection`."""
         if self in self._hooks.connections:
             self._hooks.connections.remove(self)
         await self.inner.close()
@@ -272,7 +256,6 @@ class HookedCalls:
     _hooks: Hooks
 
     def connection(self, socket_path: str) -> HookedConnection:
-        """See `PluginCalls`."""
         connection = HookedConnection(self._calls.connection(socket_path), socket_path, self._hooks)
         self._hooks.connections.append(connection)
         return connection
@@ -286,13 +269,11 @@ class HookedStore:
     _hooks: Hooks
 
     async def write(self, document: CheckpointDocument) -> None:
-        """See `CheckpointStore`."""
         due = await self._hooks.checkpoint_due(document)
         if due is not None:
             await self._store.write(due)
 
     async def read(self) -> CheckpointDocument:
-        """See `CheckpointStore`."""
         return await self._store.read()
 
 
@@ -309,7 +290,6 @@ class HookedOrder:
         return self._order is None and self._hooks.is_empty
 
     def arrange(self, rule: str, items: Iterable[T]) -> Sequence[T]:
-        """See `Order`."""
         order = self._order or _SORTED
         return self._hooks.arranged(rule, order.arrange(rule, items))
 

@@ -80,7 +80,7 @@ class ControlClient:
         return tuple(AppliedPod(pod.name, pod.namespace, pod.created, pod.is_resized) for pod in answer.pods)
 
     def delete(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
-        """Delete a pod."""
+        """Deletes a pod from the node, as `kubectl delete` does."""
         request = pb.DeleteRequest(
             name=name, namespace=namespace, grace_s=how.grace_s, is_forced=how.is_forced, at_once=not how.waits
         )
@@ -132,7 +132,7 @@ class ControlClient:
         return self._unary("ExitContainer", request, pb.ExitContainerResponse).container
 
     def inject(self, fault: Fault) -> FaultView:
-        """Let something go wrong."""
+        """Has a fault injected into the node; returns what is known of it."""
         request = pb.InjectFaultRequest(
             name=fault.name,
             arguments=json.dumps(dict(fault.arguments)),

@@ -54,7 +54,7 @@ class ControlDoor:
 
     @property
     def connection_count(self) -> int:
-        """How many connections are open."""
+        """How many programs are connected through the door."""
         return len(self._connections)
 
     async def open(self) -> None:
@@ -76,7 +76,7 @@ class ControlDoor:
         await self._listening.cancel()
 
     async def cut(self) -> None:
-        """Close every connection."""
+        """Closes every connection that passed the door."""
         await self._connections.cancel()
 
     async def _accept(self, listener: socket.socket) -> None:

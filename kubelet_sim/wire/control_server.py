@@ -49,10 +49,10 @@ _MODE = 0o600
 
 
 class InjectedFault(Protocol):
-    """A fault that was injected."""
+    """A fault that the node has injected, and that can be shown."""
 
     def view(self) -> FaultView:
-        """As it is now."""
+        """What is to be told of the fault at this moment."""
 
 
 class ControlledNode(Protocol):
@@ -63,7 +63,7 @@ class ControlledNode(Protocol):
         """Of this node, through all its kubelet processes."""
 
     def status(self) -> NodeSnapshot:
-        """The node at this moment."""
+        """A snapshot of the node at this moment."""
 
     async def apply_manifests(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """Raises `UsageError`; nothing was applied then."""
@@ -81,7 +81,7 @@ class ControlledNode(Protocol):
         """Raises `UsageError` for a kind that an API server of a node does not have."""
 
     def events(self) -> tuple[EventView, ...]:
-        """Oldest first."""
+        """The events of the node, the oldest first."""
 
     async def restart(self, how: Comeback = AS_USUAL) -> None:
         """Raises `TransportError` if the new kubelet cannot start."""
@@ -104,7 +104,7 @@ class ControlledNode(Protocol):
         """Raises `UsageError` for a fault that cannot be."""
 
     def faults(self) -> Sequence[InjectedFault]:
-        """Those that are not over."""
+        """The faults that are not over yet."""
 
     async def undo_fault(self, number: int) -> InjectedFault:
         """Raises `UsageError` if none of that id is active."""
@@ -160,7 +160,7 @@ class ControlServer:
 
 
 class _Service:
-    """The methods."""
+    """The methods of the control API, each answered by the node."""
 
     def __init__(self, node: ControlledNode) -> None:
         self._node = node

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import kubelet_sim
 
+FEW_WORDS, SHORT_DOCSTRINGS = 5, 40
 PACKAGE = Path(kubelet_sim.__file__).parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "pb" not in path.parts)
 SHARED = frozenset(
@@ -38,3 +39,14 @@ def test_no_two_classes_have_one_name() -> None:
 def test_no_module_is_named_for_what_happens() -> None:
     """A module is named for the noun it holds: none ends in -ing."""
     assert [str(path) for path in MODULES if path.stem.endswith("ing")] == []
+
+
+def test_few_docstrings_are_too_short_to_stand_alone() -> None:
+    """Of five words or fewer most are riddles; the number of those left only goes down."""
+    found = []
+    for path in MODULES:
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(each, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                words = (ast.get_docstring(each) or "a b c d e f").split()
+                found += [f"{path.relative_to(PACKAGE)}: {' '.join(words)}"] if len(words) <= FEW_WORDS else []
+    assert len(found) <= SHORT_DOCSTRINGS, found

@@ -29,7 +29,6 @@ class Before(Through):
         """Raises `RpcFailed`: the call is not made."""
 
     async def around(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
-        """See `PassingConnection`."""
         if self.active.arguments["call"] == call:
             await self.before(call)
         return await make()

@@ -44,7 +44,6 @@ class _Changed(Hook):
                 await self._apply(link, changed)
 
     async def list_came(self, path: str, devices: Devices) -> Devices:
-        """See `Hook`."""
         if not self.active.meets(path):
             return devices
         self._said[path] = devices

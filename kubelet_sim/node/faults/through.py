@@ -30,5 +30,4 @@ class ThroughHook(Hook):
     through: type[Through]
 
     def called_through(self, path: str, connection: PluginConnection) -> PluginConnection:
-        """See `Hook`."""
         return self.through(connection, self.active, path) if self.active.meets(path) else connection

@@ -133,7 +133,7 @@ class Kubelet:
 
     @property
     def driver(self) -> Driver:
-        """The connections, for looking."""
+        """The driver of this process, for looking at connections."""
         return self._driver
 
     @property

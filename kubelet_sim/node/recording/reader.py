@@ -29,7 +29,7 @@ _MEMBERS: dict[str, type | tuple[type, ...]] = {
 
 @frozen
 class Line:
-    """One record of a file."""
+    """One record of a transcript file, with what was recorded of it."""
 
     number: int
     """Of the line in the file, counted from 1."""

@@ -84,11 +84,11 @@ class _Replay:
     _under_way: dict[int, _WalkUnderWay] = field(factory=dict)
 
     def append(self, decision: Decision) -> None:
-        """The core's journal."""
+        """Notes a decision of today's core, to be compared with the recorded one."""
         self._decided.append(decision)
 
     def take(self, line: Line) -> None:
-        """One record of the file."""
+        """Plays one record of the file, or compares what came with it."""
         by_kind: dict[str, Callable[[Line], None]] = {
             "process": self._process,
             "fact": self._fact,

@@ -25,7 +25,7 @@ class RootLayout:
 
     @property
     def device_plugins(self) -> Path:
-        """The device-plugin directory. Rules: DM-1"""
+        """The directory in which plugins find `kubelet.sock`. Rules: DM-1"""
         return self.path / "device-plugins"
 
     @property

@@ -15,8 +15,8 @@ from kubelet_sim.scenario.plugins.script import Script
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 
 
-class Progress(Protocol):
-    """How a stage learns that a kubelet has dealt with what plugins did."""
+class SettledPlugins(Protocol):
+    """Waits until a kubelet has dealt with what plugins did."""
 
     def links(self) -> Mapping[Any, object]:
         """All connections of this kubelet process."""
@@ -42,7 +42,7 @@ class ScriptedPlugins:
     """
 
     def __init__(
-        self, scripts: Mapping[str, Script], directory: Path, progress: Progress, changed: Callable[[], None]
+        self, scripts: Mapping[str, Script], directory: Path, progress: SettledPlugins, changed: Callable[[], None]
     ) -> None:
         self._progress = progress
         self.by_name: Mapping[str, ScriptedPlugin] = {
