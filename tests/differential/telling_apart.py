@@ -148,7 +148,8 @@ def _difference(there: RealStep, here: PlayedStep, heard: Any) -> str:
 
 def _heard(stage: Any) -> Any:
     return {
-        name: ([dict(call) for call in plugin._calls], dict(plugin._seen)) for name, plugin in stage.plugins.by_name.items()
+        name: ([dict(call) for call in plugin._calls], dict(plugin._seen))
+        for name, plugin in stage.plugins.by_name.items()
     }
 
 

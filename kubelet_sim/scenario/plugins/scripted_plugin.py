@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.device import Device
@@ -20,20 +20,13 @@ from kubelet_sim.scenario.plugins.script import AllocateScript, Devices, During,
 from kubelet_sim.wire.plugin_server import PluginServer
 
 
-@frozen
-class _End:
-    """The end of a stream, normal or not."""
-
-    failure: RpcFailed | None = None
-
-
 @define(eq=False)
 class Stream:
     """One open ListAndWatch stream, as the plugin sees it."""
 
     sent: int = 0
     """Lists that were handed to the connection."""
-    _pending: asyncio.Queue[Devices | _End] = field(factory=asyncio.Queue)
+    _pending: asyncio.Queue[Devices | RpcFailed | None] = field(factory=asyncio.Queue)
 
     @property
     def due(self) -> int:
@@ -46,19 +39,15 @@ class Stream:
 
     def end(self, failure: RpcFailed | None = None) -> None:
         """End the stream when the lists before are sent."""
-        self._pending.put_nowait(_End(failure))
+        self._pending.put_nowait(failure)
 
     async def lists(self) -> AsyncGenerator[Devices, None]:
         """What is sent, until the end. Raises `RpcFailed` for an end with a status."""
-        while True:
-            match await self._pending.get():
-                case _End(failure):
-                    if failure is not None:
-                        raise failure
-                    return
-                case devices:
-                    self.sent += 1
-                    yield devices
+        while isinstance(sent := await self._pending.get(), tuple):
+            self.sent += 1
+            yield sent
+        if sent is not None:
+            raise sent
 
 
 Say = Callable[[str], None]

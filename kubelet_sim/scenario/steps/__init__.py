@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kubelet_sim.scenario.steps import (
-    checkpoint,
-    commands,
     directory,
     faults,
     kubelet,
@@ -19,21 +17,17 @@ from kubelet_sim.scenario.steps import (
     plugins,
     pods,
     registrations,
-    wait,
 )
 from kubelet_sim.scenario.story.step_kind import StepKind
 
 _SUBJECTS = (
     plugins,
-    commands,
     registrations,
     kubelet,
     pods,
-    wait,
     kubelet_looks,
     node_looks,
     directory,
-    checkpoint,
     faults,
 )
 STEPS: Mapping[str, StepKind] = MappingProxyType(
