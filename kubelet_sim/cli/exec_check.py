@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,28 +80,16 @@ def exec_check(  # noqa: PLR0913 - one for each option
     from kubelet_sim.cli.helpers.group import NegativeResult
     from kubelet_sim.container.observed_container import comparisons
     from kubelet_sim.errors import UsageError
-    from kubelet_sim.node.oci.bundle import kubelet_root, write_bundle
-    from kubelet_sim.node.oci.host_files import LocalFiles
-    from kubelet_sim.node.oci.oci_runtime import run_probed, runtimes_here, static_busybox
+    from kubelet_sim.node.oci.container_trial import try_out
+    from kubelet_sim.node.oci.oci_runtime import runtimes_here
     from kubelet_sim.present.container_text import seen_document, seen_text
 
     if timeout <= 0:
         raise UsageError("--timeout: found 0; expected a time in which a container can start")
     runtimes_here(runtime)
     config_in = config_for(pod, container, namespace, root)
-    place = Path(tempfile.mkdtemp(prefix="ks-bundle-"))
-    try:
-        files = rootfs or _busybox_rootfs(place / "busybox-rootfs", static_busybox())
-        work = place / "bundle"
-        work.mkdir()
-        config = config_in(kubelet_root(work))
-        if config.security.user_namespace is not None:
-            place.chmod(0o711)  # the container's users are nobody here, and have to get through
-        with refusals():
-            written = write_bundle(config, work, LocalFiles(), registry_of(cdi_directories), rootfs=files)
-            outcome = run_probed(written, command, runtime, timeout)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with refusals():
+        written, outcome = try_out(config_in, command, registry_of(cdi_directories), rootfs, runtime, timeout)
     if outcome.seen is None:
         raise NegativeResult(
             f"{Path(outcome.runtime).name} does not start this container: {_last_words(outcome.output)}"
@@ -130,28 +116,3 @@ def _last_words(output: str) -> str:
     """The reason often comes before the last line, which says what it led to."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return cut("; ".join(lines[-_LAST_LINES:]), 1000) if lines else "it said nothing"
-
-
-def _busybox_rootfs(place: Path, busybox: Path) -> Path:
-    """A root file system in which the usual small commands are there."""
-    (place / "bin").mkdir(parents=True)
-    place.chmod(0o777)  # whoever the container's root is here makes mount points in it
-    shutil.copy(busybox, place / "bin" / "busybox")
-    for name in [
-        "sh",
-        "ls",
-        "cat",
-        "env",
-        "echo",
-        "stat",
-        "id",
-        "mount",
-        "test",
-        "true",
-        "false",
-        "sleep",
-        "head",
-        "find",
-    ]:
-        (place / "bin" / name).symlink_to("busybox")
-    return place
