@@ -1,7 +1,7 @@
 """From what device plugins grant and a pod says to the container as a runtime gets it: CRI, OCI, CDI.
 
-Pure: the host's files are looked at through the port `HostFiles`. `building` puts the container together, `cri` and `oci`
-write it in the two formats of the ecosystem, `explaining` says where everything came from.
+Pure: the host's files are looked at through the port `HostFiles`. `builder` puts the container together, `cri` and `oci`
+write it in the two formats of the ecosystem, `explanation` says where everything came from.
 """
 
 from kubelet_sim.container.builder import KubeletContext, container_config

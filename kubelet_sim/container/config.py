@@ -1,6 +1,6 @@
 """A container as the kubelet hands it to the runtime, each entry with where it came from. Values only.
 
-How it is put together is `building`; what becomes of it in the two formats of the ecosystem is `cri` and `oci`.
+How it is put together is `builder`; what becomes of it in the two formats of the ecosystem is `cri` and `oci`.
 """
 
 from __future__ import annotations

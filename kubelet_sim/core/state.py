@@ -36,7 +36,7 @@ class State:
     """The tables."""
 
     clients: dict[ResourceName | tuple[ResourceName, str], ClientID] = field(factory=dict)
-    """Whom the end of a stream disconnects: see `core.clients`, which alone changes it. Rules: DM-26, DM-33, DM-180"""
+    """Whom the end of a stream disconnects: see `core.devices.plugin_clients`, which alone changes it. Rules: DM-26, DM-33, DM-180"""
     resource_of: dict[ClientID, ResourceName] = field(factory=dict)
     """Clients that register, have a stream, or are an endpoint's; those that are over are forgotten."""
     socket_of: dict[ClientID, PluginSocket] = field(factory=dict)

@@ -1,7 +1,7 @@
 """Fuzzing a plugin: Hypothesis draws what happens on a node, each run is a story, and a story that goes wrong is made short.
 
-`actions` is what may happen, `plans` makes stories of it, `running` plays them, `search` looks for one that goes wrong,
-`shrinking` makes it short, `writing` writes it down. Nothing here is random by itself: a seed gives the same plans again; what
+`actions` is what may happen, `plans` makes stories of it, `plan_runs` plays them, `search` looks for one that goes wrong,
+`shrinker` makes it short, `story_file` writes it down. Nothing here is random by itself: a seed gives the same plans again; what
 a plugin makes of them takes real time, and may differ.
 """
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +51,15 @@ def test_few_docstrings_are_too_short_to_stand_alone() -> None:
                 words = (ast.get_docstring(each) or "a b c d e f").split()
                 found += [f"{path.relative_to(PACKAGE)}: {' '.join(words)}"] if len(words) <= FEW_WORDS else []
     assert len(found) <= SHORT_DOCSTRINGS, found
+
+
+def test_a_package_names_modules_that_it_has() -> None:
+    """A word in backticks that looks like a module, in the docstring of a room, is a module or a class of the room."""
+    missing = []
+    for path in (each for each in MODULES if each.name == "__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        held = {each.stem for each in path.parent.rglob("*.py")} | {each.name for each in path.parent.iterdir()}
+        missing += [
+            f"{path.parent.name}: {name}" for name in re.findall(r"`([a-z]+(?:_[a-z]+)*)`", text) if name not in held
+        ]
+    assert missing == []

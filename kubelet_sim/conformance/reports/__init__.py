@@ -4,7 +4,7 @@
     reports = run(config)
     write(wanted, reports)
 
-Formats are made of the values of `kubelet_sim.conformance.verdict` and of nothing else. `telling` says what they have in
+Formats are made of the values of `kubelet_sim.conformance.verdict` and of nothing else. `report_text` says what they have in
 common; each escapes text of others for its medium, once.
 """
 

@@ -1,6 +1,6 @@
 """What is the matter with a checkpoint file, for people: where it is damaged, and what a kubelet would make of it.
 
-Judged from the bytes alone, without a node. What the kubelet itself does with such a file is `checkpoint_reading` and
+Judged from the bytes alone, without a node. What the kubelet itself does with such a file is `decoder` and
 `checkpoint`.
 """
 

@@ -1,7 +1,7 @@
 """The checkpoint document as text: the dump that is hashed, its checksum, and the file, byte for byte.
 
-Reading a file back is `checkpoint_reading`; what goes into a document is `checkpoint`; where it is stored is the
-node's business. Everything here touches nothing; who writes one document after the other uses `checkpoint_parts`.
+Reading a file back is `decoder`; what goes into a document is `checkpoint`; where it is stored is the
+node's business. Everything here touches nothing; who writes one document after the other uses `encoder`.
 
 A lone surrogate, which no plugin can send (gRPC checks its strings), stands for bytes that are not UTF-8: it is
 hashed as the three bytes it would be and stored as U+FFFD, so that such a file fails its own checksum, as the

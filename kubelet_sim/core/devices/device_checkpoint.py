@@ -1,6 +1,6 @@
 """What goes into the checkpoint, and what a kubelet makes of one when it starts.
 
-The text and its checksum are `checkpoint_text`; when it is written is decided where the effect is asked for (CP-2).
+The text and its checksum are `core.checkpoint_file.document_text`; when it is written is decided where the effect is asked for (CP-2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def compose(state: State, order: Order) -> CheckpointDocument:
     """The document as of now: every record, and every registered resource with its healthy ids.
 
     Unhealthy ids are not in it; without any record the list of entries is null, not empty (CP-6). What has not changed
-    since the last document is the same value as there, not only an equal one: `checkpoint_parts` has its text still.
+    since the last document is the same value as there, not only an equal one: `core.checkpoint_file.encoder` has its text still.
 
     Rules: DM-138, CP-5, CP-6, CP-19
     Follows: writeCheckpoint, toCheckpointData

@@ -2,7 +2,7 @@
 
 As long as the disk is quick, the event loop waits for it: a change of threads takes longer than that. Once it was slow, the
 blocking work is done in one thread of the store's own, in the order in which it was asked for, and the event loop stays free.
-A read sees every write before it. The text is `core.checkpoint_parts`', reading it back is `core.checkpoint_reading`'s.
+A read sees every write before it. The text is `core.checkpoint_file.encoder`'s, reading it back is `core.checkpoint_file.decoder`'s.
 """
 
 from __future__ import annotations
