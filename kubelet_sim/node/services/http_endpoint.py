@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import LineTooLong
 from attrs import evolve, field, frozen
 
@@ -100,6 +100,8 @@ class HttpEndpoint:
         if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
             status = HTTPStatus.METHOD_NOT_ALLOWED
             return _sent(Response(b"Method Not Allowed\n", status), {hdrs.ALLOW: "GET, HEAD"})
+        if request.version >= HttpVersion11 and hdrs.HOST not in request.headers:  # aiohttp before 3.14 takes it
+            return _sent(Response(b"400 Bad Request\n", HTTPStatus.BAD_REQUEST))
         url = request.rel_url
         query = {name: url.query.getall(name) for name in url.query}
         return _sent(self._answer(Request(url.raw_path, query, request.headers.get(hdrs.ACCEPT, ""))))
