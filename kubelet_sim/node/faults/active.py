@@ -109,13 +109,13 @@ class ActiveFault:
         with self.applying(subject, text) as applies:
             return applies
 
-    async def hold(self, seconds: float | None = None) -> None:
-        """Return after so many seconds of the node's clock, and no later than the end."""
-        if seconds is None:
-            await self._over.wait()
-            return
-        with suppress(TimeoutError):
-            await with_timeout(self.reach.clock, self._over.wait(), seconds)
+    async def hold_up(self, subject: str, text: str, seconds: float | None) -> None:
+        """Apply once, by returning after so many seconds of the node's clock, and no later than the end of the fault."""
+        with self.applying(subject, text) as applies, suppress(TimeoutError):
+            if applies and seconds is not None:
+                await with_timeout(self.reach.clock, self._over.wait(), seconds)
+            elif applies:
+                await self._over.wait()
 
     def meets(self, path: str) -> bool:
         """Whether the filters let the plugin at that socket path through."""

@@ -37,9 +37,7 @@ class Before(Through):
 @define(eq=False)
 class _Stalled(Before):
     async def before(self, call: str) -> None:
-        with self.active.applying(self.subject, f"{call} waits before it is sent") as applies:
-            if applies:
-                await self.active.hold(self.active.arguments["seconds"])
+        await self.active.hold_up(self.subject, f"{call} waits before it is sent", self.active.arguments["seconds"])
 
 
 @kind(

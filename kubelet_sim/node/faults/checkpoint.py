@@ -176,9 +176,7 @@ class _SlowWrite(Hook):
 
     async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
         takes_s = self.active.arguments["seconds"]
-        with self.active.applying("checkpoint", f"a write takes {takes_s:g} s") as applies:
-            if applies:
-                await self.active.hold(takes_s)
+        await self.active.hold_up("checkpoint", f"a write takes {takes_s:g} s", takes_s)
         return document
 
 

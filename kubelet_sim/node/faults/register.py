@@ -84,9 +84,9 @@ class _Stalling(Hook):
         del deadline_s
         if not is_meant(self.active, registration):
             return
-        with self.active.applying(registration.resource, "Register is held up before anybody looks at it") as applies:
-            if applies:
-                await self.active.hold(self.active.arguments["seconds"])
+        await self.active.hold_up(
+            registration.resource, "Register is held up before anybody looks at it", self.active.arguments["seconds"]
+        )
 
 
 @kind(
@@ -112,9 +112,7 @@ class _AnsweringLate(Hook):
         if not is_meant(self.active, registration):
             return
         text_ = "the plugin is registered, its answer is held back"
-        with self.active.applying(registration.resource, text_) as applies:
-            if applies:
-                await self.active.hold(self.active.arguments["seconds"])
+        await self.active.hold_up(registration.resource, text_, self.active.arguments["seconds"])
 
 
 @kind(
@@ -136,9 +134,9 @@ async def _late(active: ActiveFault) -> str:
 @define(eq=False)
 class _Unlisted(Through):
     async def _lists(self) -> AsyncIterator[tuple[Device, ...]]:
-        with self.active.applying(self.subject, "it is registered, and no ListAndWatch stream is opened") as applies:
-            if applies:
-                await self.active.hold(self.active.arguments["seconds"])
+        await self.active.hold_up(
+            self.subject, "it is registered, and no ListAndWatch stream is opened", self.active.arguments["seconds"]
+        )
         async for devices in self.inner.list_and_watch():
             yield devices
 

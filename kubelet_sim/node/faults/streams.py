@@ -64,9 +64,7 @@ class _SlowList(Hook):
 
     async def list_came(self, path: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
         if self.active.meets(path):
-            with self.active.applying(self.active.reach.subject(path), self.what) as applies:
-                if applies:
-                    await self.active.hold(self.seconds)
+            await self.active.hold_up(self.active.reach.subject(path), self.what, self.seconds)
         return devices
 
 
