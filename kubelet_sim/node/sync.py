@@ -220,6 +220,7 @@ class SyncNode:
     status = blocking_look(NodeViews.status, _views)
     events = blocking_look(NodeViews.events, _views)
     pod = blocking_look(NodeViews.pod, _views)
+    objects = blocking_look(NodeViews.objects, _views)
 
     def inject(self, fault: Fault) -> SyncFault:
         """Let something go wrong; the answer can undo it, as a context manager, too."""

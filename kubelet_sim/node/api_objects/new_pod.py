@@ -67,7 +67,7 @@ def new_pod(pod: Pod, node_name: str, phase: str = "Pending") -> dict[str, Any]:
     given = _completed(pod.manifest.get("status") or {})
     status = {name: given[name] for name in _OTHERS_STATUS if name in given}
     made = {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "uid": str(pod.uid)}}
-    if pod.manifest:
+    if "spec" in pod.manifest:
         made["spec"] = {**pod_spec(pod), "nodeName": node_name}
     return {**made, "status": {**status, "phase": phase, "qosClass": quality_of_service(pod)}}
 

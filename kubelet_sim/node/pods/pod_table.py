@@ -1,4 +1,4 @@
-"""The pods that the API server knows of this node, with their status. What a kubelet does with them is told elsewhere."""
+"""The pods that the kubelet knows, with its own notes on each. What an API server has of them are objects: see `api_objects`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 
 @define(eq=False)
 class KnownPod:
-    """A pod that the kubelet knows, and its status."""
+    """A pod that the kubelet knows, its status as the kubelet sees it, and who works on it."""
 
     pod: Pod
     phase: str = "Pending"
@@ -84,13 +84,13 @@ class KnownPod:
             self.wanted = None
 
     def let_go(self) -> None:
-        """Nobody looks after it any more."""
+        """Cancel what looks after the pod."""
         for task in (self.worker, self.resyncs):
             if task is not None:
                 task.cancel()
 
     def statuses(self, runtime: SimulatedRuntime) -> tuple[ContainerStatus, ...]:
-        """Of its containers, in the pod's order."""
+        """Returns the status of each container, in the pod's order."""
         return container_statuses(self.pod, runtime, self.waiting)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from kubelet_sim.errors import UsageError
 from kubelet_sim.manifests import pod_from_mapping
+from kubelet_sim.model.life import Deletion
 from kubelet_sim.node.api_objects.api_server import PODS
 from tests.integration.node.bench import RESOURCE, Bench, RunOnBench, device, soon
 from tests.integration.node.bench import pod as bench_pod
@@ -196,5 +197,75 @@ def test_a_pod_that_stops_well_has_succeeded(on_bench: RunOnBench) -> None:
         await it.node.admit(pod_from_mapping(waits))
         await it.node.advance(1)
         assert await last_phase(it, "p") == "Failed"
+
+    on_bench(body)
+
+
+def test_a_pod_that_is_refused_after_a_restart_loses_what_it_had(on_bench: RunOnBench) -> None:
+    """Conditions and containers go, the start time stays. Rules: DM-77, DM-111"""
+
+    async def body(it: Bench) -> None:
+        await it.plugin(device("a"))
+        await it.node.admit(pod_from_mapping(manifest()))
+        await it.node.wait_for(lambda now: now.pods[0].phase == "Running")
+        await it.node.advance(5)
+        await it.node.reboot()
+        status = it.node.pod("p")["status"]
+        assert (status["phase"], status["reason"], status["startTime"]) == ("Failed", "UnexpectedAdmissionError", START)
+        assert not status.keys() & {"conditions", "containerStatuses", "initContainerStatuses"}
+
+    on_bench(body)
+
+
+def test_without_a_kubelet_a_status_stays_as_it_was_told(on_bench: RunOnBench) -> None:
+    """What the runtime knows better is told by the next process."""
+
+    async def body(it: Bench) -> None:
+        await it.node.admit(pod_from_mapping(manifest(0)))
+        await it.node.wait_for(lambda now: now.pods[0].phase == "Running")
+        await it.node.crash()
+        it.node.exit_container("p", code=3)
+
+        def state() -> dict[str, Any]:
+            return dict(it.node.pod("p")["status"]["containerStatuses"][0]["state"])
+
+        assert state() == {"running": {"startedAt": START}}
+        assert it.node.status().pods[0].containers[-1].state == "exited"
+        await it.node.start_kubelet()
+        await it.node.advance(0)
+        (status,) = it.node.pod("p")["status"]["containerStatuses"]
+        assert (status["restartCount"], status["lastState"]["terminated"]["exitCode"]) == (1, 3)
+
+    on_bench(body)
+
+
+def test_a_pod_without_a_kubelet_is_gone_at_once(on_bench: RunOnBench) -> None:
+    """So is one that is deleted by force: who watches sees nothing but its end. Rules: DM-116"""
+
+    async def body(it: Bench) -> None:
+        await it.node.admit(pod_from_mapping(manifest(0)))
+        await it.node.admit(bench_pod("q", 0))
+        await it.node.wait_for(lambda now: all(pod.phase == "Running" for pod in now.pods))
+        watch = it.node.api_objects.watch(PODS, it.node.pod("q")["metadata"]["resourceVersion"])
+        await it.node.remove("q", how=Deletion(is_forced=True))
+        await it.node.crash()
+        await it.node.remove("p")
+        events = [await soon(anext(watch)) for _ in range(2)]
+        await watch.aclose()
+        assert [(each.type.value, each.object["metadata"]["name"]) for each in events] == [
+            ("DELETED", "q"),
+            ("DELETED", "p"),
+        ]
+        assert it.node.objects("pods") == ()
+
+    on_bench(body)
+
+
+def test_a_node_has_no_other_objects(on_bench: RunOnBench) -> None:
+    """A kind that is not there is misuse, which says what there is."""
+
+    async def body(it: Bench) -> None:
+        with pytest.raises(UsageError, match="has no services; it has events, nodes, pods"):
+            it.node.objects("services")
 
     on_bench(body)
