@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,32 +111,38 @@ def request_of(method: CallableMethod, text: str | None, given: dict[str, Any]) 
             raise click.UsageError(f"{option} and --json both say what is asked")
     if text is not None:
         return _read(text)
-    match method.name:
-        case "Allocate":
-            return {"container_requests": [{"devices_ids": _ids(said.get("ids"))}]}
-        case "PreStartContainer":
-            return {"devices_ids": _ids(said.get("ids"))}
-        case "GetPreferredAllocation":
-            wanted = {
-                "available_deviceIDs": _ids(said.get("available")),
-                "must_include_deviceIDs": _ids(said.get("must_include")),
-                "allocation_size": said.get("size", 0),
-            }
-            return {"container_requests": [wanted]}
-        case "Register":
-            return {
-                "version": said.get("version", "v1beta1"),
-                "endpoint": said.get("endpoint", ""),
-                "resource_name": said.get("resource", ""),
-            }
-        case "Get":
-            namespace, slash, name = str(said.get("pod", "")).rpartition("/")
-            return {"pod_name": name, "pod_namespace": namespace if slash else "default"}
-    return {}
+    return _REQUESTS[method.name](said) if method.name in _REQUESTS else {}
 
 
 def _ids(text: str | None) -> list[str]:
     return text.split(",") if text else []
+
+
+def _pod(text: str) -> dict[str, Any]:
+    namespace, slash, name = text.rpartition("/")
+    return {"pod_name": name, "pod_namespace": namespace if slash else "default"}
+
+
+_REQUESTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "Allocate": lambda said: {"container_requests": [{"devices_ids": _ids(said.get("ids"))}]},
+    "PreStartContainer": lambda said: {"devices_ids": _ids(said.get("ids"))},
+    "GetPreferredAllocation": lambda said: {
+        "container_requests": [
+            {
+                "available_deviceIDs": _ids(said.get("available")),
+                "must_include_deviceIDs": _ids(said.get("must_include")),
+                "allocation_size": said.get("size", 0),
+            }
+        ]
+    },
+    "Register": lambda said: {
+        "version": said.get("version", "v1beta1"),
+        "endpoint": said.get("endpoint", ""),
+        "resource_name": said.get("resource", ""),
+    },
+    "Get": lambda said: _pod(said.get("pod", "")),
+}
+"""Requests made of what options say."""
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 
 from kubelet_sim.cli.helpers.completions import object_names
 from kubelet_sim.cli.helpers.given_pods import pods_of
-from kubelet_sim.cli.helpers.options import F, common, connected, namespace_option, split_kind, where_text
+from kubelet_sim.cli.helpers.options import common, connected, namespace_option, split_kind, where_text
 from kubelet_sim.foreign import escape_terminal
 from kubelet_sim.model.ids import split_pod_name
 
@@ -19,23 +19,6 @@ if TYPE_CHECKING:
 _POD_ALIASES = {"po": "pod", "pods": "pod"}
 
 
-def deletion_options(command: F) -> F:
-    """Add the options that say how pods are deleted."""
-    for option in (
-        click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until they are gone."),
-        click.option("--force", is_flag=True, help="Forget the pods at once; containers may still be stopping."),
-        click.option("--now", is_flag=True, help="The same as --grace-period 1."),
-        click.option(
-            "--grace-period",
-            type=click.IntRange(0),
-            metavar="SECONDS",
-            help="How long containers may take to stop, on the node's clock; else as each pod says, or 30.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @click.command()
 @click.argument("kind", required=False, metavar="[pod[/NAME]]")
 @click.argument("names", nargs=-1, shell_complete=object_names, metavar="[NAME]...")
@@ -43,7 +26,15 @@ def deletion_options(command: F) -> F:
     "-f", "--filename", "files", multiple=True, metavar="FILE", help="Delete the pods of this file of manifests."
 )
 @click.option("--all", "every", is_flag=True, help="Delete all pods of the namespace.")
-@deletion_options
+@click.option(
+    "--grace-period",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="How long containers may take to stop, on the node's clock; else as each pod says, or 30.",
+)
+@click.option("--now", is_flag=True, help="The same as --grace-period 1.")
+@click.option("--force", is_flag=True, help="Forget the pods at once; containers may still be stopping.")
+@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until they are gone.")
 @namespace_option
 @common
 def delete(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kubelet_sim.cli.helpers.group import DEBUG
-from kubelet_sim.cli.helpers.kubelet_options import KubeletChoices, chosen, kubelet_options
+from kubelet_sim.cli.helpers.kubelet_options import chosen, kubelet_options
 from kubelet_sim.cli.helpers.options import (
     choice_option,
     common,
@@ -101,7 +101,7 @@ def run(  # noqa: PLR0913 - as many as it has options
         socket_appears=SocketAppears(socket_appears),
         has_control_socket=True,
     )
-    choice = chosen(KubeletChoices(**kubelet), config)
+    choice = chosen(config, **kubelet)
     time = ManualClock() if clock == "manual" else None
     manifests = pods or choice.static_pods
     tells_all = bool(click.get_current_context().meta.get(DEBUG))

@@ -18,6 +18,25 @@ if TYPE_CHECKING:
 def comeback_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options to a command, which gets `comeback`."""
 
+    @duration_option(
+        "--socket-after",
+        text="kubelet.sock appears so long after the directory was cleaned, on the node's clock.",
+        default="0s",
+        show_default=False,
+    )
+    @duration_option(
+        "--runtime-after",
+        text="The container runtime is ready so long after the kubelet began, which neither cleans its directory nor listens there before.",
+        default="0s",
+        show_default=False,
+    )
+    @click.option("--lose-checkpoint", is_flag=True, help="The checkpoint is gone.")
+    @click.option("--lose-directory", is_flag=True, help="The device-plugin directory is gone, with all in it.")
+    @click.option(
+        "--same-inode",
+        is_flag=True,
+        help="kubelet.sock gets the inode number that it had, where the file system gives it.",
+    )
     @functools.wraps(command)
     def with_comeback(
         *,
@@ -39,28 +58,6 @@ def comeback_options(command: Callable[..., None]) -> Callable[..., None]:
         )
         command(comeback=comeback, **given)
 
-    for option in (
-        click.option(
-            "--same-inode",
-            is_flag=True,
-            help="kubelet.sock gets the inode number that it had, where the file system gives it.",
-        ),
-        click.option("--lose-directory", is_flag=True, help="The device-plugin directory is gone, with all in it."),
-        click.option("--lose-checkpoint", is_flag=True, help="The checkpoint is gone."),
-        duration_option(
-            "--runtime-after",
-            text="The container runtime is ready so long after the kubelet began, which neither cleans its directory nor listens there before.",
-            default="0s",
-            show_default=False,
-        ),
-        duration_option(
-            "--socket-after",
-            text="kubelet.sock appears so long after the directory was cleaned, on the node's clock.",
-            default="0s",
-            show_default=False,
-        ),
-    ):
-        option(with_comeback)
     return with_comeback
 
 

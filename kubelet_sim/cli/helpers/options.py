@@ -37,6 +37,17 @@ def debug(command: F) -> F:
     )(command)
 
 
+def stacked(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Adds several options to a command, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def file_option(*names: str, text: str, exists: bool = False, **more: Any) -> Callable[[F], F]:
     """Add an option that names a file."""
     kind = click.Path(path_type=Path, dir_okay=False, exists=exists)

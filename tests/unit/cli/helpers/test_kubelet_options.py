@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from kubelet_sim.cli.helpers.kubelet_options import ChosenKubelet, KubeletChoices, chosen, kubelet_options
+from kubelet_sim.cli.helpers.kubelet_options import ChosenKubelet, chosen, kubelet_options
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.config import NodeConfig
 from kubelet_sim.profiles import Cdi, HealthNotices, profile_of
@@ -22,7 +22,7 @@ def choose(*arguments: str, node: NodeConfig = OF_1_31) -> ChosenKubelet:
     @click.command()
     @kubelet_options
     def command(**options: object) -> None:
-        found.append(chosen(KubeletChoices(**options), node))  # type: ignore[arg-type]  # click's, by these names
+        found.append(chosen(node, **options))  # type: ignore[arg-type]  # click's, by these names
 
     CliRunner().invoke(command, arguments, catch_exceptions=False, standalone_mode=False)
     return found[0]
