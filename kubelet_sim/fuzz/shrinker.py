@@ -51,7 +51,7 @@ def simpler(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
 
 
 def _simpler(given: Any) -> Iterator[dict[str, Any]]:
-    """With fewer keys; the name of a fault stays."""
+    """Yields the arguments of an action with fewer keys; the name of a fault stays."""
     optional = [key for key in given if key != "fault"]
     if optional:
         yield {key: value for key, value in given.items() if key not in optional}

@@ -27,7 +27,7 @@ from kubelet_sim.scenario.play.observed_calls import ObservedCalls
 from kubelet_sim.scenario.play.settled_node import settle_before
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.play.watched_calls import WatchedCalls
-from kubelet_sim.scenario.story.expectations import Patience, matches, patience
+from kubelet_sim.scenario.story.expectations import matches, patience
 from kubelet_sim.scenario.story.order import FollowedOrder
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
 from kubelet_sim.tasks import to_its_end
@@ -127,48 +127,34 @@ async def play_step(stage: StoryStage, step: Step, saved: Mapping[str, Any] | No
 
 
 async def _look(stage: StoryStage, step: Step) -> Any:
+    """What comes of a step; one that may take its time is done until that is what is expected, and once more at the end.
+
+    In real time it is done again each time that something has happened, on the node's clock each second.
+    """
     waits, expected = (None, None) if step.expect is NO_EXPECTATION else patience(step.expect)
     if waits is None:
         return await stage.do(step)
-    return await (_in_real_time if waits.clock == "real" else _on_the_clock)(stage, step, waits, expected)
-
-
-async def _in_real_time(stage: StoryStage, step: Step, waits: Patience, expected: Any) -> Any:
-    """Look each time that something has happened, and once more at the end."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + waits.within_s
+    now = asyncio.get_running_loop().time
+    begun_s, left_s = now(), waits.within_s
     while True:
         with stage.bell.listening() as rung:
-            came, failure = await _tried(stage, step)
-            left_s = deadline - loop.time()
-            if (failure is None and matches(expected, came)) or left_s <= 0:
+            failure, came = None, None
+            try:
+                came = await stage.do(step)
+            except KubeletSimError as error:  # what is not there yet may still come
+                failure = error
+            if waits.clock == "real":
+                left_s = begun_s + waits.within_s - now()
+            if left_s <= 0 or (failure is None and matches(expected, came)):
                 break
-            await rung(left_s)
+            if waits.clock == "real":
+                await rung(left_s)
+            else:
+                await stage.node.advance(min(left_s, 1.0))
+                left_s -= 1.0
     if failure is not None:
         raise failure
     return came
-
-
-async def _on_the_clock(stage: StoryStage, step: Step, waits: Patience, expected: Any) -> Any:
-    """Let time pass second by second."""
-    left_s = waits.within_s
-    while True:
-        came, failure = await _tried(stage, step)
-        if (failure is None and matches(expected, came)) or left_s <= 0:
-            break
-        await stage.node.advance(min(left_s, 1.0))
-        left_s -= 1.0
-    if failure is not None:
-        raise failure
-    return came
-
-
-async def _tried(stage: StoryStage, step: Step) -> tuple[Any, KubeletSimError | None]:
-    """What came, or why nothing did: what is not there yet may still come."""
-    try:
-        return await stage.do(step), None
-    except KubeletSimError as error:
-        return None, error
 
 
 @contextlib.asynccontextmanager

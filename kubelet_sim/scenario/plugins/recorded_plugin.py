@@ -128,7 +128,7 @@ class RecordedPlugin(ScriptedPlugin):
         return self._recording.options
 
     async def lists(self) -> AsyncGenerator[Devices, None]:
-        """Those recorded, each so long after the first as it was then; the stream stays open."""
+        """Yields the lists that were recorded, each so long after the first as it was then; the stream stays open."""
         begun_at_s = asyncio.get_running_loop().time()
         for since_s, devices in self._recording.lists:
             wait_s = begun_at_s + since_s - asyncio.get_running_loop().time()

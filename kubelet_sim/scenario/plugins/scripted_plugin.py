@@ -192,7 +192,7 @@ class ScriptedPlugin:
     # --- how it answers
 
     async def info(self) -> PluginInfo:
-        """As the script says; what is right is a path as a plugin on a real node would say it."""
+        """Returns what the script says to the plugin watcher; right is a path as a plugin on a real node would say it."""
         self._seen["GetInfo"] += 1
         registry = self.script.registry
         _fail(registry.info_error)
@@ -253,7 +253,7 @@ class ScriptedPlugin:
         )
 
     async def preferred(self, requests: Sequence[PreferredAllocationRequest]) -> Sequence[Sequence[DeviceID]]:
-        """As the script says, for each container request."""
+        """Returns what the script prefers, for each container request."""
         asked = [
             f"{each.size} of {_ids(each.available)}{f', with {_ids(each.must_include)}' if each.must_include else ''}"
             for each in requests

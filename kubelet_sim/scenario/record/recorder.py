@@ -1,6 +1,6 @@
 """Plays the stories of a file and writes what came into them, as what is expected from now on.
 
-A file stays what it was: JSON or YAML, one story or a list. In YAML only the expectations are written anew, see `editing`;
+A file stays what it was: JSON or YAML, one story or a list. In YAML only the expectations are written anew, see `expectation_edits`;
 where that cannot be (anchors), all of it is, and what YAML has besides values is lost.
 
 Where things happen by themselves, a look is recorded when they have settled, and may take its time when it is checked. Such
@@ -26,9 +26,9 @@ from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.scenario.play.parallel_play import StoryOutcome, check
 from kubelet_sim.scenario.play.player import PlayedStep
 from kubelet_sim.scenario.play.settled_node import lives_by_itself
-from kubelet_sim.scenario.record import expectation_edits as editing
-from kubelet_sim.scenario.record import shared_text as sharing
-from kubelet_sim.scenario.story import expectations as compare
+from kubelet_sim.scenario.record.expectation_edits import with_expectations
+from kubelet_sim.scenario.record.shared_text import pattern, without_times
+from kubelet_sim.scenario.story.expectations import is_matcher
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, Story
 from kubelet_sim.scenario.story.story_reader import read_stories
 
@@ -166,7 +166,7 @@ def _edited(text: str, source: str, written: StoryFile, outcomes: Sequence[Story
         for step in outcome.played.steps
         if step.step.place is not None and _is_to_record(step)
     ]
-    edited = editing.with_expectations(text, changes, lambda value: flow_text(value, is_ascii=written.is_ascii))
+    edited = with_expectations(text, changes, lambda value: flow_text(value, is_ascii=written.is_ascii))
     try:
         return edited if StoryFile.read(edited, source).documents == written.documents else None
     except UsageError:
@@ -227,16 +227,16 @@ def _told(came: Any, again: Any, *, is_said: bool) -> Any:
     """
     match came, again:
         case dict(), dict() if came.keys() == again.keys():
-            if compare.is_matcher(came):
+            if is_matcher(came):
                 return {"exactly": _same(came, again)}
             return {key: _told(value, again[key], is_said=is_said) for key, value in came.items()}
         case list(), list() if len(came) == len(again):
             return [_told(one, other, is_said=is_said) for one, other in zip(came, again, strict=True)]
         case str(), str() if came != again:
-            if (shared := sharing.pattern(came, again)) is None:
+            if (shared := pattern(came, again)) is None:
                 raise _Differ(came, again)
             return {"matches": shared}
-        case str(), str() if is_said and (shared := sharing.without_times(came)) is not None:
+        case str(), str() if is_said and (shared := without_times(came)) is not None:
             return {"matches": shared}
     return _same(came, again)
 

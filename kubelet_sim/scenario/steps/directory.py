@@ -105,7 +105,7 @@ async def ls(stage: Backstage, name: str = "") -> Any:
 
 @step("What the checkpoint file says", comes="`entries`, `registered`, `checksum`; or `file`", is_look=True)
 async def checkpoint(stage: Backstage) -> Any:
-    """What the checkpoint file says."""
+    """What the checkpoint file says, whether or not its checksum fits."""
     try:
         document, stored = parse((stage.directory / CHECKPOINT_NAME).read_bytes())
     except FileNotFoundError:

@@ -56,7 +56,7 @@ def _one(found: Mapping[str, Any], name: str | None, what: str) -> Any:
 
 @step("The node", comes="`kubelet`, `incarnation`, `capacity`, `allocatable`, …", is_look=True)
 async def node(stage: StoryStage) -> Any:
-    """The node as a whole."""
+    """The node as a whole, without what lies on it."""
     snapshot = stage.node.status()
     return {
         "kubelet": snapshot.has_kubelet,
@@ -75,7 +75,7 @@ async def node(stage: StoryStage) -> Any:
     is_look=True,
 )
 async def resources(stage: StoryStage, resource: str | None = None) -> Any:
-    """Resources with their devices."""
+    """The resources that the node knows, with their devices."""
     return _one({view.name: _resource(view) for view in stage.node.status().resources}, resource, "resource")
 
 
@@ -99,7 +99,7 @@ async def plugins(stage: StoryStage, resource: str | None = None) -> Any:
     is_look=True,
 )
 async def pods(stage: StoryStage, pod: str | None = None, namespace: str = "default") -> Any:
-    """Pods with their containers."""
+    """The pods of the node, with their containers."""
     found = {_pod_name(view.name, view.namespace): _pod(view) for view in stage.node.status().pods}
     return _one(found, None if pod is None else _pod_name(pod, namespace), "pod")
 
@@ -116,7 +116,7 @@ def _pod_name(name: str, namespace: str) -> str:
 
 @step("Who holds which devices", takes=NAMESPACE | POD, comes="`allocations`", is_look=True)
 async def allocations(stage: StoryStage, pod: str | None = None, namespace: str = "default") -> Any:
-    """Who holds which devices."""
+    """Which container of which pod holds which devices."""
     wanted = None if pod is None else f"{namespace}/{pod}"
     return {
         "allocations": [

@@ -189,7 +189,7 @@ def _contains(expected: Any, came: Any, key: str) -> bool:
 
 
 def _is_part(expected: Any, came: Any, key: str) -> bool:
-    """As `_fits`, but a mapping may have further keys."""
+    """Whether it fits as `_fits` says, but a mapping may have further keys."""
     if isinstance(expected, Mapping) and not is_matcher(expected):
         return _contains(expected, came, key)
     if isinstance(expected, list | tuple) and not key:
@@ -198,7 +198,7 @@ def _is_part(expected: Any, came: Any, key: str) -> bool:
 
 
 def _exactly(expected: Any, came: Any, _: str) -> bool:
-    """Without matchers; JSON has no other equality than this."""
+    """Whether both are the same, without matchers; JSON has no other equality than this."""
     if isinstance(expected, Mapping):
         return (
             isinstance(came, Mapping)

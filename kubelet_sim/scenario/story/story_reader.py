@@ -113,7 +113,7 @@ class _StoryReader:
         """Steps read so far, for errors; includes count from 1 in their own file."""
 
     def filled(self, value: Any) -> Any:
-        """With the values of variables, those that are saved later left out."""
+        """The value with variables put in, those that are saved later left out."""
         return variables.filled(value, self.known, self.saved) if self.has_variables else value
 
     def fragments(self, names: tuple[str, ...]) -> Iterator[tuple[_StoryReader, tuple[list[Any], Place]]]:
@@ -245,7 +245,7 @@ class _StoryReader:
 
 
 class _Told(UsageError):
-    """It says already where it is."""
+    """A wrong step that says already where it stands."""
 
 
 def _late_step(
