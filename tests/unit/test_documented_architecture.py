@@ -107,6 +107,31 @@ def test_every_module_named_on_a_page_is_there() -> None:
     assert missing == []
 
 
+def test_every_room_within_a_hall_is_in_the_table_of_rooms() -> None:
+    """A room that comes or goes is told on the page, save the one for generated code."""
+    rooms = {str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.glob("*/*/__init__.py")} - {"wire/pb"}
+    assert set(re.findall(r"^\| `(\w+/\w+)` \|", text(), flags=re.MULTILINE)) == rooms
+
+
+def walks_of_a_stranger() -> dict[str, list[str]]:
+    """The modules of each walk, in order, by its name."""
+    section = text().split("## A stranger's walk\n")[1].split("\n## ")[0]
+    return {
+        part.splitlines()[0]: re.findall(r"^\d+\. `([\w/]+\.py)`", part, flags=re.MULTILINE)
+        for part in section.split("\n### ")[1:]
+    }
+
+
+def test_no_module_is_twice_on_a_strangers_walk() -> None:
+    """There are three walks, and each goes one way: through modules that are there, none of them twice."""
+    walks = walks_of_a_stranger()
+    assert len(walks) == 3
+    for modules in walks.values():
+        assert len(modules) > 10
+        assert sorted(set(modules)) == sorted(modules)
+        assert [each for each in modules if not (PACKAGE / each).is_file()] == []
+
+
 def test_every_decision_is_listed_once_in_the_readme_and_in_the_navigation() -> None:
     """Both lists have every page, under the same themes in the same order."""
     pages = [path.name for path in sorted(DECISIONS.glob("0*.md")) if not path.name.startswith("0000")]
