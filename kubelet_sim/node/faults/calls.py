@@ -6,22 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from attrs import define
-
 from kubelet_sim.errors import RpcFailed
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import AllocateAnswer
-from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
-from kubelet_sim.node.faults.kinds import PLUGIN, kind
+from kubelet_sim.node.faults.kinds import PLUGIN
 from kubelet_sim.node.faults.streams import CODES
-from kubelet_sim.node.faults.through import Through, ThroughHook
+from kubelet_sim.node.faults.through import Through, lasting
 
 T = TypeVar("T")
 UNARY = ("GetDevicePluginOptions", "Allocate", "GetPreferredAllocation", "PreStartContainer")
 
 
-@define(eq=False)
 class Before(Through):
     """Something that happens before a call, or instead of it; which call is an argument of the fault."""
 
@@ -34,17 +30,12 @@ class Before(Through):
         return await make()
 
 
-@define(eq=False)
-class _Stalled(Before):
-    async def before(self, call: str) -> None:
-        await self.active.hold_up(self.subject, f"{call} waits before it is sent", self.active.arguments["seconds"])
-
-
-@kind(
+@lasting(
     "stall-call",
     "calls",
     "A call waits before it is sent, for ever unless it is undone: a hung plugin, seen from the kubelet. A hung Allocate"
     " holds up the admission of every pod of the node.",
+    "{call} calls wait from now on",
     undo="and the calls that wait are sent",
     arguments=(
         choice("call", UNARY, "Allocate", "Which call."),
@@ -54,23 +45,16 @@ class _Stalled(Before):
     filters=PLUGIN,
     counts=True,
 )
-async def _stall(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Stalled))
-    return f"{active.arguments['call']} calls wait from now on"
-
-
-@define(eq=False)
-class _FailedCall(Before):
+class _Stalled(Before):
     async def before(self, call: str) -> None:
-        given = self.active.arguments
-        if self.active.once(self.subject, f"{call} fails without reaching the plugin"):
-            raise RpcFailed(given["code"], given["text"])
+        await self.active.hold_up(self.subject, f"{call} waits before it is sent", self.active.arguments["seconds"])
 
 
-@kind(
+@lasting(
     "fail-call",
     "calls",
     "A call fails with a status before it reaches the plugin, as over a connection that has just been lost.",
+    "{call} calls fail from now on",
     undo="and calls reach the plugin again",
     arguments=(
         choice("call", UNARY, "Allocate", "Which call."),
@@ -81,12 +65,24 @@ class _FailedCall(Before):
     filters=PLUGIN,
     counts=True,
 )
-async def _fail(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _FailedCall))
-    return f"{active.arguments['call']} calls fail from now on"
+class _FailedCall(Before):
+    async def before(self, call: str) -> None:
+        given = self.active.arguments
+        if self.active.once(self.subject, f"{call} fails without reaching the plugin"):
+            raise RpcFailed(given["code"], given["text"])
 
 
-@define(eq=False)
+@lasting(
+    "concurrent-allocate",
+    "calls",
+    "Every Allocate reaches the plugin twice at the same time for the same devices, as when a kubelet restarts in the"
+    " middle of one. The pod gets the first answer.",
+    "every Allocate is made twice at once from now on",
+    undo="and Allocate is called once again",
+    rules=("DM-98", "DM-112"),
+    filters=PLUGIN,
+    counts=True,
+)
 class _Twice(Through):
     async def allocate(self, device_ids: Sequence[DeviceID]) -> AllocateAnswer:
         with self.active.applying(self.subject, f"Allocate goes out twice at once for {_named(device_ids)}") as applies:
@@ -105,42 +101,22 @@ class _Twice(Through):
         return first
 
 
-@kind(
-    "concurrent-allocate",
+@lasting(
+    "repeat-prestart",
     "calls",
-    "Every Allocate reaches the plugin twice at the same time for the same devices, as when a kubelet restarts in the"
-    " middle of one. The pod gets the first answer.",
-    undo="and Allocate is called once again",
-    rules=("DM-98", "DM-112"),
+    "PreStartContainer is called twice for each start of a container, as when the first try to create it fails.",
+    "every PreStartContainer is made twice from now on",
+    undo="and it is called once again",
+    rules=("DM-103", "DM-107"),
     filters=PLUGIN,
     counts=True,
 )
-async def _twice(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Twice))
-    return "every Allocate is made twice at once from now on"
-
-
-@define(eq=False)
 class _Again(Through):
     async def pre_start_container(self, device_ids: Sequence[DeviceID], timeout_s: float) -> None:
         await self.inner.pre_start_container(device_ids, timeout_s)
         with self.active.applying(self.subject, f"PreStartContainer again for {_named(device_ids)}") as applies:
             if applies:
                 await self.inner.pre_start_container(device_ids, timeout_s)
-
-
-@kind(
-    "repeat-prestart",
-    "calls",
-    "PreStartContainer is called twice for each start of a container, as when the first try to create it fails.",
-    undo="and it is called once again",
-    rules=("DM-103", "DM-107"),
-    filters=PLUGIN,
-    counts=True,
-)
-async def _again(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Again))
-    return "every PreStartContainer is made twice from now on"
 
 
 def _named(device_ids: Sequence[DeviceID]) -> str:

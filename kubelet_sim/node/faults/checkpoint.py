@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve
+from attrs import evolve
 
 from kubelet_sim.core.checkpoint_file.decoder import parse
 from kubelet_sim.core.checkpoint_file.document_text import as_json, checksum, encode, entry_object
@@ -16,7 +16,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, number, seconds, text
 from kubelet_sim.node.faults.kinds import kind
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.through import FaultHook, lasting
 from kubelet_sim.node.root_directory.checkpoint_file import write_advice
 from kubelet_sim.node.root_directory.checkpoint_store import write_file
 from kubelet_sim.node.root_directory.os_errors import os_error_text
@@ -122,31 +122,31 @@ async def _foreign(active: ActiveFault) -> str:
     return "the checkpoint has a key that nobody knows"
 
 
-@define(eq=False)
-class _Stale(Hook):
-    active: ActiveFault
-
-    async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
-        return None if self.active.once("checkpoint", "a write is lost") else document
-
-
-@kind(
+@lasting(
     "stale-checkpoint",
     "checkpoint",
     "Writes of the checkpoint seem to work and are lost: after a restart the kubelet finds an older one.",
+    "writes of the checkpoint are lost from now on",
     undo="and the next write stores everything",
     rules=("DM-113", "DM-137"),
     counts=True,
 )
-async def _stale(active: ActiveFault) -> str:
-    active.hook(_Stale(active))
-    return "writes of the checkpoint are lost from now on"
+class _Stale(FaultHook):
+    async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
+        return None if self.active.once("checkpoint", "a write is lost") else document
 
 
-@define(eq=False)
-class _Failing(Hook):
-    active: ActiveFault
-
+@lasting(
+    "failing-checkpoint",
+    "checkpoint",
+    "The checkpoint cannot be written: admissions of pods with devices fail, and what was there stays.",
+    "writes of the checkpoint fail with {error} from now on",
+    undo="and the next write stores everything",
+    arguments=(choice("error", ("ENOSPC", "EROFS", "EIO", "EACCES"), "ENOSPC", "The file system's error."),),
+    rules=("CP-3", "DM-100"),
+    counts=True,
+)
+class _Failing(FaultHook):
     async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
         name = self.active.arguments["error"]
         if not self.active.once("checkpoint", f"a write fails with {name}"):
@@ -156,43 +156,22 @@ class _Failing(Hook):
         raise CheckpointNotWritten(os_error_text("write", path, failure), advice=write_advice(path, failure))
 
 
-@kind(
-    "failing-checkpoint",
-    "checkpoint",
-    "The checkpoint cannot be written: admissions of pods with devices fail, and what was there stays.",
-    undo="and the next write stores everything",
-    arguments=(choice("error", ("ENOSPC", "EROFS", "EIO", "EACCES"), "ENOSPC", "The file system's error."),),
-    rules=("CP-3", "DM-100"),
-    counts=True,
-)
-async def _failing(active: ActiveFault) -> str:
-    active.hook(_Failing(active))
-    return f"writes of the checkpoint fail with {active.arguments['error']} from now on"
-
-
-@define(eq=False)
-class _SlowWrite(Hook):
-    active: ActiveFault
-
-    async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
-        takes_s = self.active.arguments["seconds"]
-        await self.active.hold_up("checkpoint", f"a write takes {takes_s:g} s", takes_s)
-        return document
-
-
-@kind(
+@lasting(
     "slow-checkpoint",
     "checkpoint",
     "Each write of the checkpoint takes long, as on a disk that is busy; admissions and lists wait for it.",
+    "each write of the checkpoint takes {seconds:g} s from now on",
     undo="and writes take no longer than they take",
     arguments=(seconds("seconds", 2.0, "How long, on the node's clock."),),
     rules=("CP-3", "DM-137"),
     counts=True,
     delays_lists=True,
 )
-async def _slow(active: ActiveFault) -> str:
-    active.hook(_SlowWrite(active))
-    return f"each write of the checkpoint takes {active.arguments['seconds']:g} s from now on"
+class _SlowWrite(FaultHook):
+    async def checkpoint_due(self, document: CheckpointDocument) -> CheckpointDocument | None:
+        takes_s = self.active.arguments["seconds"]
+        await self.active.hold_up("checkpoint", f"a write takes {takes_s:g} s", takes_s)
+        return document
 
 
 def _path(active: ActiveFault) -> Path:

@@ -11,7 +11,7 @@ from kubelet_sim.model.device import UNHEALTHY, Device
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import ids
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.through import FaultHook
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
 
 _IDS = ids("ids", "Which devices; else all.")
@@ -19,10 +19,9 @@ Devices = tuple[Device, ...]
 
 
 @define(eq=False)
-class _Changed(Hook):
+class _Changed(FaultHook):
     """Changes every list, at once the last one that came, too."""
 
-    active: ActiveFault
     _said: dict[str, Devices] = field(factory=dict)
     """What the plugin said last, by the path of its socket."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from kubelet_sim.errors import RpcFailed, UsageError
 from kubelet_sim.model.ids import DeviceID
 from kubelet_sim.model.plugin import PRE_START_TIMEOUT_S, AllocateAnswer
 from kubelet_sim.node.faults.active import ActiveFault
-from kubelet_sim.node.faults.arguments import ids, number, seconds, text
+from kubelet_sim.node.faults.arguments import Argument, ids, number, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.hooks import HookedConnection
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
@@ -20,42 +21,51 @@ _WITHIN = seconds("within", 10.0, "How long the plugin may take, in real time.")
 _IDS = ids("ids", "Device ids; else the first healthy one.")
 
 
-async def told(active: ActiveFault, link: Link, what: str, call: Awaitable[str]) -> str:
-    """Make the call, and say what came of it."""
-    active.once(link.resource, what)
-    try:
-        answer = await asyncio.wait_for(call, active.arguments["within"])
-    except RpcFailed as failure:
-        answer = f"failed with {failure.code}: {failure.description}"
-    except TimeoutError:
-        answer = f"was not answered within {active.arguments['within']:g} s"
-    return f"{what} {answer}"
+Call = Callable[[ActiveFault, Link], tuple[str, Awaitable[str]]]
+"""Says what is called, and the call itself, whose result is the rest of that sentence. Raises `UsageError`."""
 
 
-@kind(
+def extra_call(name: str, does: str, *arguments: Argument, **more: Any) -> Callable[[Call], Call]:
+    """Enter a kind of fault that makes the decorated function's call once, to the plugin that is meant."""
+
+    def decorated(call: Call) -> Call:
+        @kind(name, "extra-calls", does, arguments=(*arguments, _WITHIN), filters=PLUGIN, **more)
+        async def _begin(active: ActiveFault) -> str:
+            link = active.reach.live_link(active.fault)
+            what, made = call(active, link)
+            active.once(link.resource, what)
+            try:
+                answer = await asyncio.wait_for(made, active.arguments["within"])
+            except RpcFailed as failure:
+                answer = f"failed with {failure.code}: {failure.description}"
+            except TimeoutError:
+                answer = f"was not answered within {active.arguments['within']:g} s"
+            return f"{what} {answer}"
+
+        return call
+
+    return decorated
+
+
+@extra_call(
     "allocate",
-    "extra-calls",
     "Allocate is called for devices that no pod asked for, allocated ones too: a kubelet that lost its checkpoint does so.",
-    arguments=(_IDS, _WITHIN),
+    _IDS,
     rules=("DM-98", "DM-113"),
-    filters=PLUGIN,
 )
-async def _allocate(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _allocate(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     wanted = _wanted(active, link)
-    return await told(active, link, f"Allocate for {_named(wanted)}", _allocating(link, wanted))
+    return f"Allocate for {_named(wanted)}", _allocating(link, wanted)
 
 
-@kind(
+@extra_call(
     "allocate-at-once",
-    "extra-calls",
     "Two Allocate calls for the same device are made at the same time.",
-    arguments=(_IDS, number("calls", 2, "How many.", least=2), _WITHIN),
+    _IDS,
+    number("calls", 2, "How many.", least=2),
     rules=("DM-98", "DM-112"),
-    filters=PLUGIN,
 )
-async def _at_once(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _at_once(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     wanted, calls = _wanted(active, link), active.arguments["calls"]
 
     async def all_of_them() -> str:
@@ -63,143 +73,119 @@ async def _at_once(active: ActiveFault) -> str:
         failed = [each for each in done if isinstance(each, RpcFailed)]
         return f"was answered {calls - len(failed)} times" + (f", failed with {failed[0].code}" if failed else "")
 
-    return await told(active, link, f"{calls} times Allocate at once for {_named(wanted)}", all_of_them())
+    return f"{calls} times Allocate at once for {_named(wanted)}", all_of_them()
 
 
-@kind(
+@extra_call(
     "allocate-unknown",
-    "extra-calls",
     "Allocate is called for an id that the plugin never listed: a stale id after the devices changed.",
-    arguments=(text("id", "no-such-device", "The id."), _WITHIN),
+    text("id", "no-such-device", "The id."),
     rules=("DM-98", "DM-145"),
-    filters=PLUGIN,
 )
-async def _unknown(active: ActiveFault) -> str:
-    link, wanted = active.reach.live_link(active.fault), (DeviceID(active.arguments["id"]),)
-    return await told(active, link, f"Allocate for the unknown {_named(wanted)}", _allocating(link, wanted))
+def _unknown(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
+    wanted = (DeviceID(active.arguments["id"]),)
+    return f"Allocate for the unknown {_named(wanted)}", _allocating(link, wanted)
 
 
-@kind(
+@extra_call(
     "allocate-empty",
-    "extra-calls",
     "Allocate is called with one container and no devices.",
-    arguments=(_WITHIN,),
     rules=("DM-98",),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _empty(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
-    return await told(active, link, "Allocate without ids", _allocating(link, ()))
+def _empty(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
+    del active
+    return "Allocate without ids", _allocating(link, ())
 
 
-@kind(
+@extra_call(
     "allocate-duplicate",
-    "extra-calls",
     "Allocate is called with the same id twice.",
-    arguments=(_IDS, _WITHIN),
+    _IDS,
     rules=("DM-98",),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _duplicate(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _duplicate(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     wanted = _wanted(active, link)
-    call = _allocating(link, (*wanted, *wanted))
-    return await told(active, link, f"Allocate with each id twice, {_named(wanted)}", call)
+    return f"Allocate with each id twice, {_named(wanted)}", _allocating(link, (*wanted, *wanted))
 
 
-@kind(
+@extra_call(
     "allocate-two-containers",
-    "extra-calls",
     "One Allocate call has two container requests, which the API allows.",
-    arguments=(_IDS, _WITHIN),
+    _IDS,
     rules=("DM-98",),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _two_containers(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _two_containers(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     wanted = _wanted(active, link)
 
     async def call() -> str:
         return _answered(await allocate_containers(link.socket_path, (wanted, wanted)))
 
-    return await told(active, link, f"Allocate for two containers, {_named(wanted)} each,", call())
+    return f"Allocate for two containers, {_named(wanted)} each,", call()
 
 
-@kind(
+@extra_call(
     "prestart",
-    "extra-calls",
     "PreStartContainer is called for devices that no container starts with.",
-    arguments=(_IDS, _WITHIN),
+    _IDS,
     rules=("DM-103", "DM-107"),
-    filters=PLUGIN,
 )
-async def _prestart(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _prestart(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     wanted = _wanted(active, link)
 
     async def call() -> str:
         await _inner(link).pre_start_container(wanted, PRE_START_TIMEOUT_S)
         return "was answered"
 
-    return await told(active, link, f"PreStartContainer for {_named(wanted)}", call())
+    return f"PreStartContainer for {_named(wanted)}", call()
 
 
-@kind(
+@extra_call(
     "preferred",
-    "extra-calls",
     "GetPreferredAllocation is called though the plugin has not said that it answers it; one real plugin crashes of that.",
-    arguments=(number("size", 1, "How many devices are wanted."), _WITHIN),
+    number("size", 1, "How many devices are wanted."),
     rules=("DM-93", "DM-94"),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _preferred(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
-    return await _asked(active, link, _healthy(active, link), (), active.arguments["size"])
+def _preferred(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
+    return _asked(link, _healthy(active, link), (), active.arguments["size"])
 
 
-@kind(
+@extra_call(
     "preferred-wrong-size",
-    "extra-calls",
     "GetPreferredAllocation asks for more devices than are available, or for none.",
-    arguments=(number("size", None, "How many; else one more than are available."), _WITHIN),
+    number("size", None, "How many; else one more than are available."),
     rules=("DM-94",),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _wrong_size(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
+def _wrong_size(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
     available = _healthy(active, link)
     size = active.arguments["size"]
-    return await _asked(active, link, available, (), len(available) + 1 if size is None else size)
+    return _asked(link, available, (), len(available) + 1 if size is None else size)
 
 
-@kind(
+@extra_call(
     "preferred-missing",
-    "extra-calls",
     "GetPreferredAllocation says that an id must be included which is not among the available ones.",
-    arguments=(text("id", "no-such-device", "The id."), _WITHIN),
+    text("id", "no-such-device", "The id."),
     rules=("DM-94",),
-    filters=PLUGIN,
     is_beyond=True,
 )
-async def _missing(active: ActiveFault) -> str:
-    link = active.reach.live_link(active.fault)
-    return await _asked(active, link, _healthy(active, link), (DeviceID(active.arguments["id"]),), 1)
+def _missing(active: ActiveFault, link: Link) -> tuple[str, Awaitable[str]]:
+    return _asked(link, _healthy(active, link), (DeviceID(active.arguments["id"]),), 1)
 
 
-async def _asked(
-    active: ActiveFault, link: Link, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
-) -> str:
+def _asked(
+    link: Link, available: Sequence[DeviceID], must_include: Sequence[DeviceID], size: int
+) -> tuple[str, Awaitable[str]]:
     async def call() -> str:
         preferred = await _inner(link).get_preferred_allocation(available, must_include, size)
         return f"was answered with {_named(preferred)}"
 
     with_id = f" with {_named(must_include)}" if must_include else ""
-    return await told(active, link, f"GetPreferredAllocation for {size} of {len(available)}{with_id}", call())
+    return f"GetPreferredAllocation for {size} of {len(available)}{with_id}", call()
 
 
 async def _allocating(link: Link, wanted: Sequence[DeviceID]) -> str:

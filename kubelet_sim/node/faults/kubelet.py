@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from attrs import define
-
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.life import Comeback
@@ -16,8 +14,7 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, number, seconds
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.faults.register import is_meant
-from kubelet_sim.node.faults.through import Through, ThroughHook
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.through import FaultHook, Through, ThroughHook
 
 POINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -88,11 +85,8 @@ async def _restart(active: ActiveFault, how: Comeback) -> None:
         raise UsageError(f"the kubelet could not start again: {error}") from error
 
 
-@define(eq=False)
-class _AtRegister(Hook):
+class _AtRegister(FaultHook):
     """At the call itself, before anybody looks at it, or right after its answer."""
-
-    active: ActiveFault
 
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
         del deadline_s
@@ -106,7 +100,6 @@ class _AtRegister(Hook):
             self.active.reach.spawn(self.active.reach.node.restart())
 
 
-@define(eq=False)
 class _AfterOptions(Through):
     async def get_device_plugin_options(self) -> PluginOptions:
         options = await self.inner.get_device_plugin_options()
@@ -114,10 +107,7 @@ class _AfterOptions(Through):
         return options
 
 
-@define(eq=False)
-class _OnList(Hook):
-    active: ActiveFault
-
+class _OnList(FaultHook):
     async def list_came(self, path: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
         if self.active.meets(path):
             await until_gone(self.active, self.active.reach.subject(path))
@@ -157,10 +147,7 @@ async def _at(active: ActiveFault) -> str:
     return f"the kubelet restarts {POINTS[active.arguments['point']]}"
 
 
-@define(eq=False)
-class _RefusedStatus(Hook):
-    active: ActiveFault
-
+class _RefusedStatus(FaultHook):
     def is_status_refused(self) -> bool:
         return self.active.once("node", "the API server refuses the update of the node status")
 

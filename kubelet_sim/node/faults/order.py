@@ -9,10 +9,8 @@ from typing import TypeVar
 
 from attrs import define, field
 
-from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, number
-from kubelet_sim.node.faults.kinds import kind
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.through import FaultHook, lasting
 
 T = TypeVar("T")
 _OF: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -24,9 +22,21 @@ _OF: Mapping[str, frozenset[str]] = MappingProxyType(
 """Rules by what is arranged; everything else is devices."""
 
 
+@lasting(
+    "shuffle-order",
+    "order",
+    "Where the kubelet goes through a Go map, its order differs from run to run: of resources of a container, of devices to"
+    " choose from, of pods in an answer. On a node of ours it is sorted, unless this shuffles it.",
+    "the order of {what} is shuffled with the seed {seed}",
+    undo="and the order is as before",
+    arguments=(
+        number("seed", 0, "The same seed gives the same orders."),
+        choice("what", ("everything", "devices", "resources", "pods"), "everything", "What is shuffled."),
+    ),
+    rules=("DM-89", "DM-90", "DM-123", "PR-11", "PR-23"),
+)
 @define(eq=False)
-class _Shuffling(Hook):
-    active: ActiveFault
+class _Shuffling(FaultHook):
     _times: dict[str, int] = field(factory=dict)
 
     def arranged(self, rule: str, items: Sequence[T]) -> Sequence[T]:
@@ -45,20 +55,3 @@ class _Shuffling(Hook):
         if what in _OF:
             return rule in _OF[what]
         return what == "everything" or not any(rule in rules for rules in _OF.values())
-
-
-@kind(
-    "shuffle-order",
-    "order",
-    "Where the kubelet goes through a Go map, its order differs from run to run: of resources of a container, of devices to"
-    " choose from, of pods in an answer. On a node of ours it is sorted, unless this shuffles it.",
-    undo="and the order is as before",
-    arguments=(
-        number("seed", 0, "The same seed gives the same orders."),
-        choice("what", ("everything", "devices", "resources", "pods"), "everything", "What is shuffled."),
-    ),
-    rules=("DM-89", "DM-90", "DM-123", "PR-11", "PR-23"),
-)
-async def _shuffle(active: ActiveFault) -> str:
-    active.hook(_Shuffling(active))
-    return f"the order of {active.arguments['what']} is shuffled with the seed {active.arguments['seed']}"

@@ -12,13 +12,12 @@ from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, text
 from kubelet_sim.node.faults.kinds import POD, kind
 from kubelet_sim.node.faults.streams import CODES
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.through import FaultHook, lasting
 from kubelet_sim.node.services.pod_resources import PodResourcesApi
 
 
 @define(eq=False)
-class _RefusedQuestion(Hook):
-    active: ActiveFault
+class _RefusedQuestion(FaultHook):
     failure: RpcFailed
 
     async def pod_resources_called(self, method: str) -> None:
@@ -72,10 +71,17 @@ async def _replace(active: ActiveFault) -> str:
     return "the pod resources API is served on a new socket file"
 
 
-@define(eq=False)
-class _Ended(Hook):
-    active: ActiveFault
-
+@lasting(
+    "list-ended-pods",
+    "pod-resources",
+    "List tells of pods that have ended, too, as kubelets did for years: an agent that takes each listed pod for one that runs"
+    " counts them. Their devices are free by then, so that their containers have none.",
+    "pods that have ended are listed from now on",
+    undo="and only active pods are listed",
+    rules=("PR-12", "PR-13"),
+    filters=(POD,),
+)
+class _Ended(FaultHook):
     def pods_listed(self, pods: Sequence[Pod], known: Sequence[Pod]) -> Sequence[Pod]:
         wanted = self.active.fault.pod
         active = {pod.uid for pod in pods}
@@ -83,17 +89,3 @@ class _Ended(Hook):
         if ended:
             self.active.once("pod resources", f"pods that have ended are listed: {len(ended)}")
         return (*pods, *ended)
-
-
-@kind(
-    "list-ended-pods",
-    "pod-resources",
-    "List tells of pods that have ended, too, as kubelets did for years: an agent that takes each listed pod for one that runs"
-    " counts them. Their devices are free by then, so that their containers have none.",
-    undo="and only active pods are listed",
-    rules=("PR-12", "PR-13"),
-    filters=(POD,),
-)
-async def _list_ended(active: ActiveFault) -> str:
-    active.hook(_Ended(active))
-    return "pods that have ended are listed from now on"

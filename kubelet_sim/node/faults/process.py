@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from attrs import define
-
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.device import Device
 from kubelet_sim.node.faults.active import ActiveFault
@@ -18,7 +16,7 @@ from kubelet_sim.node.faults.arguments import choice, seconds
 from kubelet_sim.node.faults.calls import UNARY
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
 from kubelet_sim.node.faults.signals import Listener, listener
-from kubelet_sim.node.faults.through import Through, ThroughHook
+from kubelet_sim.node.faults.through import Through, lasting
 from kubelet_sim.transcript import RecordLevel
 
 T = TypeVar("T")
@@ -77,7 +75,27 @@ def _signal(active: ActiveFault, number: signal.Signals) -> str:
     return f"process {found.pid} got {number.name}"
 
 
-@define(eq=False)
+@lasting(
+    "kill-in-call",
+    "process",
+    "The plugin's process is killed (SIGKILL) while it works on a call: what it has done of it stays done, and nobody has"
+    " the answer.",
+    "the plugin is killed inside its next {call}",
+    undo="and calls go well again",
+    arguments=(
+        choice("call", (*UNARY, "ListAndWatch"), "Allocate", "Inside which call."),
+        seconds(
+            "after",
+            0.0,
+            "How long after it was sent, in real time; a plugin that is faster has answered. At 0 it is stopped before, so"
+            " that it cannot answer.",
+        ),
+    ),
+    rules=("DM-78", "DM-101"),
+    filters=PLUGIN,
+    counts=True,
+    usual_count=1,
+)
 class _Killed(Through):
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         return self._lists(self.inner.list_and_watch())
@@ -122,31 +140,6 @@ class _Killed(Through):
             found.send(signal.SIGKILL)
         when = "after it had answered" if is_answered else "inside"
         self.active.note(self.subject, f"process {found.pid} is killed {when} {call}")
-
-
-@kind(
-    "kill-in-call",
-    "process",
-    "The plugin's process is killed (SIGKILL) while it works on a call: what it has done of it stays done, and nobody has"
-    " the answer.",
-    undo="and calls go well again",
-    arguments=(
-        choice("call", (*UNARY, "ListAndWatch"), "Allocate", "Inside which call."),
-        seconds(
-            "after",
-            0.0,
-            "How long after it was sent, in real time; a plugin that is faster has answered. At 0 it is stopped before, so"
-            " that it cannot answer.",
-        ),
-    ),
-    rules=("DM-78", "DM-101"),
-    filters=PLUGIN,
-    counts=True,
-    usual_count=1,
-)
-async def _kill_in_call(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Killed))
-    return f"the plugin is killed inside its next {active.arguments['call']}"
 
 
 def _subject(active: ActiveFault) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 
-from attrs import define
-
 from kubelet_sim.errors import RegistrationRefused
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.plugin import Registration
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
-from kubelet_sim.node.faults.kinds import PLUGIN, kind
-from kubelet_sim.node.faults.through import Through, ThroughHook
-from kubelet_sim.node.hooks import Hook
+from kubelet_sim.node.faults.kinds import PLUGIN
+from kubelet_sim.node.faults.through import FaultHook, Through, lasting
 
 _OPTIONS = "failed to get device plugin options: rpc error: code = "
 REASONS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -41,10 +38,21 @@ REASONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Each real refusal: its text, and its rule. Rules: DM-22, DM-23, DM-29, DM-40"""
 
 
-@define(eq=False)
-class _RefusedRegister(Hook):
-    active: ActiveFault
-
+@lasting(
+    "refuse-register",
+    "register",
+    "Register is refused with one of the kubelet's own texts, though nothing is wrong with the plugin.",
+    "Register is refused from now on",
+    undo="and registrations count again",
+    arguments=(
+        choice("reason", tuple(REASONS), "dial", "Which of the kubelet's refusals."),
+        text("text", "", "A text of your own instead."),
+    ),
+    rules=("DM-22", "DM-23", "DM-29", "DM-40"),
+    filters=PLUGIN,
+    counts=True,
+)
+class _RefusedRegister(FaultHook):
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
         del deadline_s
         if not is_meant(self.active, registration):
@@ -58,28 +66,18 @@ class _RefusedRegister(Hook):
             raise RegistrationRefused(wanted, rule=rule)
 
 
-@kind(
-    "refuse-register",
+@lasting(
+    "stall-register",
     "register",
-    "Register is refused with one of the kubelet's own texts, though nothing is wrong with the plugin.",
-    undo="and registrations count again",
-    arguments=(
-        choice("reason", tuple(REASONS), "dial", "Which of the kubelet's refusals."),
-        text("text", "", "A text of your own instead."),
-    ),
-    rules=("DM-22", "DM-23", "DM-29", "DM-40"),
+    "A Register call is held up before the kubelet looks at it, as on a node whose kubelet is starved of processor time.",
+    "Register calls are held up from now on",
+    undo="and what is held up goes on",
+    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
+    rules=("DM-30",),
     filters=PLUGIN,
     counts=True,
 )
-async def _refuse(active: ActiveFault) -> str:
-    active.hook(_RefusedRegister(active))
-    return "Register is refused from now on"
-
-
-@define(eq=False)
-class _Stalling(Hook):
-    active: ActiveFault
-
+class _Stalling(FaultHook):
     async def register_called(self, registration: Registration, deadline_s: float | None) -> None:
         del deadline_s
         if not is_meant(self.active, registration):
@@ -89,25 +87,19 @@ class _Stalling(Hook):
         )
 
 
-@kind(
-    "stall-register",
+@lasting(
+    "late-register-answer",
     "register",
-    "A Register call is held up before the kubelet looks at it, as on a node whose kubelet is starved of processor time.",
-    undo="and what is held up goes on",
-    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
-    rules=("DM-30",),
+    "Register has done its work, the stream is open, and only the answer is late: callers with a deadline give up and"
+    " register a second time.",
+    "answers to Register come {seconds:g} s late from now on",
+    undo="and answers that are held back are given",
+    arguments=(seconds("seconds", 10.0, "How long on the node's clock."),),
+    rules=("DM-27", "DM-30"),
     filters=PLUGIN,
     counts=True,
 )
-async def _stall(active: ActiveFault) -> str:
-    active.hook(_Stalling(active))
-    return "Register calls are held up from now on"
-
-
-@define(eq=False)
-class _AnsweringLate(Hook):
-    active: ActiveFault
-
+class _AnsweringLate(FaultHook):
     async def register_answering(self, registration: Registration) -> None:
         if not is_meant(self.active, registration):
             return
@@ -115,23 +107,18 @@ class _AnsweringLate(Hook):
         await self.active.hold_up(registration.resource, text_, self.active.arguments["seconds"])
 
 
-@kind(
-    "late-register-answer",
+@lasting(
+    "never-list",
     "register",
-    "Register has done its work, the stream is open, and only the answer is late: callers with a deadline give up and"
-    " register a second time.",
-    undo="and answers that are held back are given",
-    arguments=(seconds("seconds", 10.0, "How long on the node's clock."),),
-    rules=("DM-27", "DM-30"),
+    "Register is answered with success, and then ListAndWatch is not called: a plugin that waits for it sees nothing.",
+    "plugins that register from now on get no ListAndWatch call",
+    undo="and the streams are opened then",
+    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
+    rules=("DM-26", "DM-27"),
     filters=PLUGIN,
     counts=True,
+    delays_lists=True,
 )
-async def _late(active: ActiveFault) -> str:
-    active.hook(_AnsweringLate(active))
-    return f"answers to Register come {active.arguments['seconds']:g} s late from now on"
-
-
-@define(eq=False)
 class _Unlisted(Through):
     async def _lists(self) -> AsyncIterator[tuple[Device, ...]]:
         await self.active.hold_up(
@@ -142,22 +129,6 @@ class _Unlisted(Through):
 
     def list_and_watch(self) -> AsyncIterator[tuple[Device, ...]]:
         return self._lists()
-
-
-@kind(
-    "never-list",
-    "register",
-    "Register is answered with success, and then ListAndWatch is not called: a plugin that waits for it sees nothing.",
-    undo="and the streams are opened then",
-    arguments=(seconds("seconds", None, "How long on the node's clock; without, until it is undone."),),
-    rules=("DM-26", "DM-27"),
-    filters=PLUGIN,
-    counts=True,
-    delays_lists=True,
-)
-async def _never_list(active: ActiveFault) -> str:
-    active.hook(ThroughHook(active, _Unlisted))
-    return "plugins that register from now on get no ListAndWatch call"
 
 
 def is_meant(active: ActiveFault, registration: Registration) -> bool:

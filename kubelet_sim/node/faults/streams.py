@@ -13,7 +13,8 @@ from kubelet_sim.model.device import Device
 from kubelet_sim.node.faults.active import ActiveFault
 from kubelet_sim.node.faults.arguments import choice, seconds, text
 from kubelet_sim.node.faults.kinds import PLUGIN, kind
-from kubelet_sim.node.hooks import Hook, HookedConnection
+from kubelet_sim.node.faults.through import FaultHook
+from kubelet_sim.node.hooks import HookedConnection
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
 
 _OPENS_S = 2.0
@@ -57,8 +58,7 @@ async def _close(active: ActiveFault) -> str:
 
 
 @define(eq=False)
-class _SlowList(Hook):
-    active: ActiveFault
+class _SlowList(FaultHook):
     seconds: float | None
     what: str
 
