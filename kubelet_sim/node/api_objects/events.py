@@ -37,8 +37,9 @@ class EventRecorder:
     _times: NodeTimes
     _node_name: str
     _kept: int = KEPT_EVENTS
-    _told: dict[tuple[str, str, str, str, str], tuple[EventView, str]] = field(factory=dict)
-    """Each with the name of its object."""
+    _told: dict[tuple[str, str, str, str, str], EventView] = field(factory=dict)
+    _names: dict[tuple[str, str, str, str, str], str] = field(factory=dict)
+    """Those of their objects."""
     _count: int = 0
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class EventRecorder:
 
     def views(self) -> tuple[EventView, ...]:
         """Those that are remembered, in order of the last time each was told."""
-        return tuple(view for view, _ in self._told.values())
+        return tuple(self._told.values())
 
     async def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
         """Tell something of the node. Its reference has no uid, as that of a kubelet has none."""
@@ -64,16 +65,17 @@ class EventRecorder:
             message = message[:LONGEST_MESSAGE] + "…"
         path, now_s = about.get("fieldPath", ""), self._times.passed_s()
         key = (kind, reason, subject, message, path)
-        view, name = self._told.pop(key, (None, ""))  # to the end: the order is that of time
-        if view is None:
+        before = self._told.pop(key, None)  # to the end: the order is that of time
+        if before is None:
             view = EventView(kind, reason, subject, message, now_s, now_s, field_path=path)
             name = await self._create(view, about)
         else:
-            view = evolve(view, at_s=now_s, count=view.count + 1)
-            name = await self._count_up(view, name, about)
-        self._told[key] = view, name
+            view = evolve(before, at_s=now_s, count=before.count + 1)
+            name = await self._count_up(view, self._names[key], about)
+        self._told[key], self._names[key] = view, name
         if len(self._told) > self._kept:
-            del self._told[next(iter(self._told))]
+            oldest = next(iter(self._told))
+            del self._told[oldest], self._names[oldest]
 
     async def _create(self, view: EventView, about: Mapping[str, str]) -> str:
         """The name is made of the time, as a kubelet does, and of a number: a clock may stand still."""

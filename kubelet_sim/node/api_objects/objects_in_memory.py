@@ -35,7 +35,9 @@ from kubelet_sim.node.api_objects.node_times import NodeTimes
 from kubelet_sim.node.bell import Bell
 
 KEPT_CHANGES = 1000
-"""Of each kind; who watches and falls further behind has to list again."""
+"""Of each kind that somebody watches; who falls further behind has to list again."""
+KEPT_UNWATCHED = 100
+"""Of one that nobody watches: enough to list first and then to watch."""
 FOR_EVER_S = 3600.0
 DEFAULT_GRACE_S = 30
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -45,15 +47,16 @@ TERMINAL = frozenset({"Succeeded", "Failed"})
 class _Changes:
     """The last changes of a kind, each with its version."""
 
-    last: deque[tuple[int, WatchEvent]] = field(factory=lambda: deque(maxlen=KEPT_CHANGES))
+    last: deque[tuple[int, WatchEvent]] = field(factory=deque)
     forgotten: int = 0
     """The version of the newest change that is not among them."""
     bell: Bell = field(factory=Bell)
+    watcher_count: int = 0
 
     def add(self, version: int, event: WatchEvent) -> None:
-        if len(self.last) == self.last.maxlen:
-            self.forgotten = self.last[0][0]
         self.last.append((version, event))
+        while len(self.last) > (KEPT_CHANGES if self.watcher_count else KEPT_UNWATCHED):
+            self.forgotten, _ = self.last.popleft()
         self.bell.ring()
 
     def after(self, version: int) -> list[tuple[int, WatchEvent]]:
@@ -99,15 +102,19 @@ class ObjectsInMemory:
     ) -> AsyncGenerator[WatchEvent, None]:
         """Yield every change after that version, without an end. Raises `VersionGone`."""
         changes, seen = self._changes.setdefault(kind.plural, _Changes()), int(resource_version)
-        while True:
-            with changes.bell.listening() as rung:
-                news = changes.after(seen)
-                if not news:
-                    await rung(FOR_EVER_S)
-            for version, event in news:
-                seen = version
-                if _is_meant(event.object, namespace, fields):
-                    yield event
+        changes.watcher_count += 1
+        try:
+            while True:
+                with changes.bell.listening() as rung:
+                    news = changes.after(seen)
+                    if not news:
+                        await rung(FOR_EVER_S)
+                for version, event in news:
+                    seen = version
+                    if _is_meant(event.object, namespace, fields):
+                        yield event
+        finally:
+            changes.watcher_count -= 1
 
     async def create(self, kind: Kind, obj: Object) -> Object:
         """Add an object and return it with uid, version and creation time. Raises `ObjectExists`."""

@@ -23,7 +23,7 @@ from kubelet_sim.node.api_objects.api_server import (
     WatchEvent,
 )
 from kubelet_sim.node.api_objects.node_times import MANUAL_START, NodeTimes
-from kubelet_sim.node.api_objects.objects_in_memory import KEPT_CHANGES, ObjectsInMemory, merged
+from kubelet_sim.node.api_objects.objects_in_memory import KEPT_CHANGES, KEPT_UNWATCHED, ObjectsInMemory, merged
 from tests.patience import PATIENCE_S
 
 
@@ -183,14 +183,35 @@ def test_a_watch_that_fell_behind_ends() -> None:
 
     async def body() -> None:
         server = made()
-        for number in range(KEPT_CHANGES + 1):
+        await server.create(NODES, {"metadata": {"name": "first"}})
+        watch = server.watch(NODES, "0")
+        assert await told(watch, 1) == [("ADDED", "first")]
+        for number in range(KEPT_CHANGES):
+            await server.create(NODES, {"metadata": {"name": f"e{number}"}})
+        assert await told(watch, 1) == [("ADDED", "e0")]
+        for number in range(KEPT_CHANGES):
+            await server.patch(NODES, f"e{number}", "", {"new": 1})
+        assert len(await told(watch, KEPT_CHANGES - 1)) == KEPT_CHANGES - 1
+        await server.patch(NODES, "first", "", {"new": 1})
+        with pytest.raises(VersionGone, match="too old resource version: 1001") as caught:
+            await anext(watch)
+        assert caught.value.code == 410
+
+    asyncio.run(body())
+
+
+def test_few_changes_are_kept_that_nobody_watches() -> None:
+    """A list and then a watch is still possible; a watch from long ago is not."""
+
+    async def body() -> None:
+        server = made()
+        for number in range(KEPT_UNWATCHED + 1):
             await server.create(NODES, {"metadata": {"name": f"e{number}"}})
         watch = server.watch(NODES, "1")
         assert await told(watch, 1) == [("ADDED", "e1")]
-        with pytest.raises(VersionGone, match="too old resource version: 0") as caught:
-            await anext(server.watch(NODES, "0"))
-        assert caught.value.code == 410
         await watch.aclose()
+        with pytest.raises(VersionGone):
+            await anext(server.watch(NODES, "0"))
 
     asyncio.run(body())
 
