@@ -8,9 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from kubelet_sim.scenario.steps import STEPS  # noqa: E402 - likewise
+from kubelet_sim.scenario.steps.registry import STEPS  # noqa: E402 - likewise
+from kubelet_sim.scenario.steps.step_kind import StepKind  # noqa: E402 - likewise
 from kubelet_sim.scenario.story.expectations import MATCHERS  # noqa: E402 - found only now
-from kubelet_sim.scenario.story.step_kind import StepKind  # noqa: E402 - likewise
 from tools import generate_scenario_schema, generated  # noqa: E402 - likewise
 
 PAGE = ROOT / "docs" / "reference" / "scenario.md"

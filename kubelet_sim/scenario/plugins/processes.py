@@ -81,9 +81,9 @@ class PluginCommands:
     def _process(self, script: CommandScript, folder: Folder | None) -> PluginProcess:
         cwd = None if script.cwd is None else (folder.of_file if folder else Path()) / script.cwd
         command = tuple(word.replace("{python}", sys.executable) for word in script.command)
-        launch = Launch(command, self._node.root.layout, script.env, cwd, is_isolated=script.isolate == "namespace")
-        if script.isolate == "auto":
-            launch = launch.isolated_unless_told()
+        is_isolated = script.isolate == "namespace"
+        launch = Launch(command, self._node.root.layout, script.env, cwd, is_isolated=is_isolated)
+        launch = launch.isolated_unless_told() if script.isolate == "auto" else launch
         return PluginProcess(launch, changed=self._bell.ring)
 
     async def close(self) -> None:

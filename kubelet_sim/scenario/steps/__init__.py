@@ -1,36 +1,3 @@
-"""The steps that a story can have, each an entry of its own in the module of its subject.
-
-The reader of stories, the stage, the reference page and the schema for editors all ask `STEPS`.
-"""
+"""The steps that a story can have, each an entry of its own in the module of its subject; `registry` knows them all."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from kubelet_sim.scenario.steps import (
-    directory,
-    faults,
-    kubelet,
-    kubelet_looks,
-    node_looks,
-    plugins,
-    pods,
-    registrations,
-)
-from kubelet_sim.scenario.story.step_kind import StepKind
-
-_SUBJECTS = (
-    plugins,
-    registrations,
-    kubelet,
-    pods,
-    kubelet_looks,
-    node_looks,
-    directory,
-    faults,
-)
-STEPS: Mapping[str, StepKind] = MappingProxyType(
-    {entry.name: entry for module in _SUBJECTS for entry in vars(module).values() if isinstance(entry, StepKind)}
-)
-"""Every step there is, by the word after `do`."""

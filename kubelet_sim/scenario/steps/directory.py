@@ -17,8 +17,8 @@ from kubelet_sim.core.checkpoint_file.document_text import checksum, encode
 from kubelet_sim.errors import CheckpointUnreadable, UsageError
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 from kubelet_sim.model.plugin import CHECKPOINT_NAME
+from kubelet_sim.scenario.steps.step_kind import Arguments, Backstage, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, Backstage, step
 from kubelet_sim.wire.messages import decode_container_response
 
 _KINDS = ("file", "directory", "fifo", "socket", "link", "outside-socket")

@@ -9,8 +9,8 @@ from kubelet_sim.model.faults import Fault
 from kubelet_sim.node.faults.book import check as check_fault
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.steps.phrases import short
+from kubelet_sim.scenario.steps.step_kind import Arguments, ReadSoFar, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, ReadSoFar, step
 
 _FILTERS = {"count": values.integer, "resource": values.text, "socket": values.text, "pod": values.text}
 

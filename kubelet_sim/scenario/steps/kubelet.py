@@ -14,8 +14,8 @@ from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.scenario.steps import plugins
 from kubelet_sim.scenario.steps.phrases import short
+from kubelet_sim.scenario.steps.step_kind import Arguments, Backstage, StepNodes, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, Backstage, StepNodes, step
 
 Running = Iterable[tuple[str, str]]
 _PAIR = values.list_of(values.text, minItems=2, maxItems=2).schema

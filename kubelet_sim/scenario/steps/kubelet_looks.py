@@ -12,8 +12,8 @@ from kubelet_sim.model.pod_resources import ApiVersion, DeviceEntry, PodResource
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.steps.phrases import about as about_text
 from kubelet_sim.scenario.steps.pods import CONTAINER, NAMESPACE, POD
+from kubelet_sim.scenario.steps.step_kind import Arguments, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, step
 from kubelet_sim.wire.pod_resources_client import PodResourcesClient
 from kubelet_sim.wire.status import enum_name
 

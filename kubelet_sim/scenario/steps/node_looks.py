@@ -14,8 +14,8 @@ from kubelet_sim.rules import RULES
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.steps.phrases import about as about_text
 from kubelet_sim.scenario.steps.pods import NAMESPACE, POD, options
+from kubelet_sim.scenario.steps.step_kind import Arguments, ReadSoFar, StepNodes, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, ReadSoFar, StepNodes, step
 
 _RECORD_KINDS = ("fact", "effect", "answer", "decision", "rpc", "fault", "node")
 _OF_EVENTS = ("type", "reason", "object", "message", "count")

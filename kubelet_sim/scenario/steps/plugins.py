@@ -16,8 +16,8 @@ from kubelet_sim.scenario.plugins.script import Devices, read_devices, read_stat
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.scenario.steps import phrases
 from kubelet_sim.scenario.steps.phrases import devices_text, short
+from kubelet_sim.scenario.steps.step_kind import Backstage, ReadSoFar, command_step, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Backstage, ReadSoFar, command_step, step
 
 PLUGIN = {"plugin": values.text}
 

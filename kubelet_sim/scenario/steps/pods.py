@@ -21,8 +21,8 @@ from kubelet_sim.node.kubelet_process.kubelet_process import KubeletGone
 from kubelet_sim.profiles import Cdi
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.steps.phrases import pod_text
+from kubelet_sim.scenario.steps.step_kind import Arguments, ReadSoFar, StepNodes, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, ReadSoFar, StepNodes, step
 
 LONGEST_STOP_S = 3600.0
 """How much of the node's time a deleted pod may take, whatever it says."""

@@ -13,8 +13,8 @@ from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.plugins.scripted_plugin import ScriptedPlugin
 from kubelet_sim.scenario.steps.phrases import short
 from kubelet_sim.scenario.steps.plugins import PLUGIN, check_ready
+from kubelet_sim.scenario.steps.step_kind import Arguments, Backstage, step
 from kubelet_sim.scenario.story import values
-from kubelet_sim.scenario.story.step_kind import Arguments, Backstage, step
 from kubelet_sim.wire import registration_client
 from kubelet_sim.wire.status import enum_name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kubelet_sim.scenario.plugins.command import read_command
 from kubelet_sim.scenario.plugins.script import DEVICES_SCHEMA, read_script
-from kubelet_sim.scenario.steps import STEPS
+from kubelet_sim.scenario.steps.registry import STEPS
 from kubelet_sim.scenario.story.expectations import expectation_schema, matcher_schema
 from kubelet_sim.scenario.story.node_spec import read_node
 from kubelet_sim.scenario.story.values import Schema, closed, text, text_or_texts, texts

@@ -10,11 +10,11 @@ from attrs import field, frozen
 
 from kubelet_sim.scenario.plugins.command import CommandScript
 from kubelet_sim.scenario.plugins.script import Script
+from kubelet_sim.scenario.steps.step_kind import StepKind
 from kubelet_sim.scenario.story.included_files import Folder
 from kubelet_sim.scenario.story.node_spec import NodeSpec
 from kubelet_sim.scenario.story.order import Choices
 from kubelet_sim.scenario.story.places import Place
-from kubelet_sim.scenario.story.step_kind import StepKind
 from kubelet_sim.scenario.story.variables import Variables
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -20,14 +20,14 @@ from kubelet_sim.manifests import ManifestError
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.scenario.plugins.command import CommandScript, read_command
 from kubelet_sim.scenario.plugins.script import Script, read_script
-from kubelet_sim.scenario.steps import STEPS
 from kubelet_sim.scenario.steps.node_looks import rule
+from kubelet_sim.scenario.steps.registry import STEPS
+from kubelet_sim.scenario.steps.step_kind import StepKind
 from kubelet_sim.scenario.story import expectations, values, variables
 from kubelet_sim.scenario.story.included_files import Folder
 from kubelet_sim.scenario.story.node_spec import NodeSpec, read_node
 from kubelet_sim.scenario.story.order import read_choices
 from kubelet_sim.scenario.story.places import Place, Places
-from kubelet_sim.scenario.story.step_kind import StepKind
 from kubelet_sim.scenario.story.story import NO_EXPECTATION, NOTHING, Step, Story
 from kubelet_sim.scenario.story.values import Keys
 from kubelet_sim.scenario.story.variables import Variables

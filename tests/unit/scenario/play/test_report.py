@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kubelet_sim.scenario.play.player import Played, PlayedStep
 from kubelet_sim.scenario.play.report import wrong_step_text
-from kubelet_sim.scenario.steps import STEPS
+from kubelet_sim.scenario.steps.registry import STEPS
 from kubelet_sim.scenario.story.story import Step, Story
 from kubelet_sim.transcript import Record
 

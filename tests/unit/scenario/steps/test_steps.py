@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kubelet_sim.scenario import steps
-from kubelet_sim.scenario.steps import STEPS
-from kubelet_sim.scenario.story.step_kind import StepKind
+from kubelet_sim.scenario.steps.registry import STEPS
+from kubelet_sim.scenario.steps.step_kind import StepKind
 
 
 @pytest.mark.parametrize("kind", STEPS.values(), ids=lambda kind: kind.name)

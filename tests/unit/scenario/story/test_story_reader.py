@@ -9,9 +9,9 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.model.device import Device
 from kubelet_sim.model.ids import DeviceID, NumaNode
 from kubelet_sim.model.pod import Pod
-from kubelet_sim.scenario.steps import STEPS
+from kubelet_sim.scenario.steps.registry import STEPS
+from kubelet_sim.scenario.steps.step_kind import StepNodes
 from kubelet_sim.scenario.story.node_spec import NodeSpec
-from kubelet_sim.scenario.story.step_kind import StepNodes
 from kubelet_sim.scenario.story.story import NO_EXPECTATION
 from kubelet_sim.scenario.story.story_reader import read_stories, story_from_mapping
 
