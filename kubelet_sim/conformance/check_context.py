@@ -31,25 +31,23 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from attrs import frozen
 
 from kubelet_sim.conformance.check import Check, Level, Stage
-from kubelet_sim.conformance.config import Mode, SuiteConfig
+from kubelet_sim.conformance.config import Mode
 from kubelet_sim.conformance.connection import RecordedConnection
 from kubelet_sim.conformance.held_registrations import HeldRegistrations
-from kubelet_sim.conformance.plugin_log import PluginLog, ReceivedList, RegisterCall
+from kubelet_sim.conformance.plugin_log import ReceivedList, RegisterCall
 from kubelet_sim.conformance.start_probe import ProbeResult
-from kubelet_sim.conformance.testbed import IdleWindow, Plugin, Recovery, Testbed
+from kubelet_sim.conformance.testbed import IdleWindow, Recovery, Testbed
 from kubelet_sim.conformance.user_commands import filled_in, run_user_command
 from kubelet_sim.conformance.verdict import Finding
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.life import AS_USUAL, Comeback
-from kubelet_sim.node.node import Node
 from kubelet_sim.node.plugin.plugin_process import PluginProcess
-from kubelet_sim.profiles import Profile
 from kubelet_sim.transcript import Json
 from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection
 
@@ -92,33 +90,24 @@ class CheckContext:
         """When the check began, monotonic."""
         self.found: dict[Level, RunMoment] = {}
         """When the first finding of each level was made: the end of what bears it out."""
+        self.config = testbed.config
+        """The user's choices: host paths, shared nodes, strictness."""
+        self.profile = testbed.profile
+        """The profile of the kubelet that is emulated."""
+        self.node = testbed.node
+        """The node: admit pods, look at its status, hang hooks of your own on `node.hooks`."""
+        self.plugin = testbed.plugin
+        """The plugin's process: `pid`, `has_ended`, `exit_code`, `output()`, `stop()`, `kill()`, `ended(within_s)`."""
+        self.seen = testbed.seen
+        """Every Register call, stream and list so far."""
+        self.directory = testbed.root.device_plugins
+        """The directory in which the plugin finds `kubelet.sock`."""
+        self.root = testbed.root.path
+        """The node's root, which stands for `/var/lib/kubelet`."""
+        self.remembered = testbed.remembered
+        """What checks on the same plugin leave to those after them; answers that need not be asked for twice."""
 
     # --- what is there
-
-    @property
-    def config(self) -> SuiteConfig:
-        """The user's choices: host paths, shared nodes, strictness."""
-        return self._testbed.config
-
-    @property
-    def profile(self) -> Profile:
-        """The profile of the kubelet that is emulated."""
-        return self._testbed.profile
-
-    @property
-    def node(self) -> Node:
-        """The node: admit pods, look at its status, hang hooks of your own on `node.hooks`."""
-        return self._testbed.node
-
-    @property
-    def plugin(self) -> Plugin:
-        """The plugin's process: `pid`, `has_ended`, `exit_code`, `output()`, `stop()`, `kill()`, `ended(within_s)`."""
-        return self._testbed.plugin
-
-    @property
-    def seen(self) -> PluginLog:
-        """Every Register call, stream and list so far."""
-        return self._testbed.seen
 
     @property
     def resources(self) -> tuple[ResourceName, ...]:
@@ -126,29 +115,14 @@ class CheckContext:
         return self._testbed.resources
 
     @property
-    def directory(self) -> Path:
-        """The directory in which the plugin finds `kubelet.sock`."""
-        return self._testbed.root.device_plugins
-
-    @property
     def probes(self) -> tuple[ProbeResult, ...]:
         """What the plugin was like when it first called Register, by resource; on the shared stage only."""
         return tuple(self._testbed.start_probe.probes.values())
 
     @property
-    def remembered(self) -> dict[str, Any]:
-        """What checks on the same plugin leave to those after them; answers that need not be asked for twice."""
-        return self._testbed.remembered
-
-    @property
     def is_isolated(self) -> bool:
         """Whether the plugin sees the node's root in the place of `/var/lib/kubelet`."""
         return isinstance(self.plugin, PluginProcess) and self.plugin.is_isolated
-
-    @property
-    def root(self) -> Path:
-        """The node's root, which stands for `/var/lib/kubelet`."""
-        return self._testbed.root.path
 
     def sockets(self) -> dict[str, Path]:
         """Socket files in the device-plugin directory by name, `kubelet.sock` left out."""
