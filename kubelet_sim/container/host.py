@@ -52,23 +52,3 @@ class HostFiles(Protocol):
 
     def text(self, path: str) -> str:
         """The text of a file; raises `ValueError` if it is no UTF-8."""
-
-
-class NoHost:
-    """A host without any file: for who only wants to see the merged settings."""
-
-    def look(self, path: str) -> HostFile | None:  # noqa: ARG002 - there is nothing anywhere
-        """Finds nothing at any path."""
-        return None
-
-    def resolved(self, path: str) -> str | None:  # noqa: ARG002 - likewise
-        """Leads nowhere from any path."""
-        return None
-
-    def entries(self, directory: str) -> tuple[str, ...] | None:  # noqa: ARG002 - likewise
-        """Finds no directory at any path."""
-        return None
-
-    def text(self, path: str) -> str:
-        """Raises `FileNotFoundError` for any path."""
-        raise FileNotFoundError(path)
