@@ -29,7 +29,6 @@ PACKAGE = Path("kubelet_sim/wire/pb")
 MODULES: Mapping[str, str] = {
     "deviceplugin/v1beta1/api.proto": "deviceplugin_v1beta1",
     "pluginregistration/v1/api.proto": "pluginregistration_v1",
-    "kubelet_sim/control/v1/control.proto": "control_v1",
     "podresources/v1/api.proto": "podresources_v1",
     "podresources/v1alpha1/api.proto": "podresources_v1alpha1",
 }

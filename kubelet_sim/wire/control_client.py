@@ -10,22 +10,21 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from kubelet_sim.errors import TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.codec import from_json, to_json
 from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.transcript import Record
-from kubelet_sim.wire import control_messages, unix_socket
-from kubelet_sim.wire.control_address import no_node
-from kubelet_sim.wire.control_server import OPTIONS, SERVICE
+from kubelet_sim.wire import unix_socket
+from kubelet_sim.wire.control_address import OPTIONS, SERVICE, no_node
 from kubelet_sim.wire.library import grpc
-from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
 T = TypeVar("T")
 
@@ -66,104 +65,79 @@ class ControlClient:
 
     def status(self, timeout_s: float | None = None) -> NodeSnapshot:
         """Return the node at this moment. Raises `TimeoutError` after so much real time."""
-        return control_messages.snapshot_value(self._unary("Status", pb.StatusRequest(), pb.NodeSnapshot, timeout_s))
+        return self._ask("status", NodeSnapshot, timeout_s)
 
     def watch(self, timeout_s: float | None = None) -> Iterator[NodeSnapshot]:
         """Yield the node at once and at every change; ends with the node. Raises `TimeoutError` after so much real time."""
-        for message in self._stream("Watch", pb.WatchRequest(), pb.NodeSnapshot, timeout_s):
-            yield control_messages.snapshot_value(message)
+        return self._follow("watch", NodeSnapshot, timeout_s)
 
     def apply(self, manifests: Sequence[Mapping[str, Any]]) -> tuple[AppliedPod, ...]:
         """Put pods on the node, all or none."""
-        request = pb.ApplyRequest(manifests=[json.dumps(manifest) for manifest in manifests])
-        answer = self._unary("Apply", request, pb.ApplyResponse)
-        return tuple(AppliedPod(pod.name, pod.namespace, pod.created, pod.is_resized) for pod in answer.pods)
+        return self._ask("apply", tuple[AppliedPod, ...], manifests=manifests)
 
     def delete(self, name: str, namespace: str, how: Deletion = GRACEFUL) -> None:
         """Deletes a pod from the node, as `kubectl delete` does."""
-        request = pb.DeleteRequest(
-            name=name, namespace=namespace, grace_s=how.grace_s, is_forced=how.is_forced, at_once=not how.waits
-        )
-        self._unary("Delete", request, pb.DeleteResponse)
+        self._tell("delete", name=name, namespace=namespace, how=how)
 
     def container_spec(self, name: str, container: str | None, namespace: str) -> ContainerSpec:
         """Return what a container got when it was created."""
-        request = pb.GetContainerSpecRequest(name=name, namespace=namespace, container=container)
-        return control_messages.spec_value(self._unary("GetContainerSpec", request, pb.ContainerSpec))
+        return self._ask("container_spec", ContainerSpec, name=name, container=container, namespace=namespace)
 
     def pod(self, name: str, namespace: str) -> dict[str, Any]:
         """Return a pod as the API would show it: its manifest with a status."""
-        answer = self._unary("GetPod", pb.GetPodRequest(name=name, namespace=namespace), pb.GetPodResponse)
-        pod: dict[str, Any] = json.loads(answer.pod)
-        return pod
+        return self._ask("pod", dict[str, Any], name=name, namespace=namespace)
 
     def objects(self, kind: str) -> tuple[dict[str, Any], ...]:
         """Return the objects of a kind, named in the plural, that the API server has."""
-        answer = self._unary("ListObjects", pb.ListObjectsRequest(kind=kind), pb.ListObjectsResponse)
-        return tuple(json.loads(each) for each in answer.objects)
+        return self._ask("objects", tuple[dict[str, Any], ...], kind=kind)
 
     def events(self) -> tuple[EventView, ...]:
         """Return the events that the node remembers, in order of the last time of each."""
-        answer = self._unary("ListEvents", pb.ListEventsRequest(), pb.ListEventsResponse)
-        return tuple(map(control_messages.event_value, answer.events))
+        return self._ask("events", tuple[EventView, ...])
 
     def restart(self, how: Comeback = AS_USUAL) -> None:
         """Restart the kubelet; returns when every pod was admitted again."""
-        request = pb.RestartRequest(how=control_messages.comeback_message(how))
-        self._unary("Restart", request, pb.RestartResponse)
+        self._tell("restart", how=how)
 
     def reboot(self, how: Comeback = AS_USUAL, *, seed: int | None = None) -> None:
         """Reboot the node; returns when every pod was admitted again."""
-        request = pb.RebootRequest(how=control_messages.comeback_message(how), seed=seed)
-        self._unary("Reboot", request, pb.RebootResponse)
+        self._tell("reboot", how=how, seed=seed)
 
     def crash(self) -> None:
         """End the kubelet; the node goes on without one."""
-        self._unary("Crash", pb.CrashRequest(), pb.CrashResponse)
+        self._tell("crash")
 
     def start_kubelet(self, how: Comeback = AS_USUAL) -> None:
         """Start a kubelet on a node that has none."""
-        request = pb.StartKubeletRequest(how=control_messages.comeback_message(how))
-        self._unary("StartKubelet", request, pb.StartKubeletResponse)
+        self._tell("start_kubelet", how=how)
 
     def exit_container(self, name: str, container: str | None, namespace: str, *, code: int) -> str:
         """End a container that runs; returns its name."""
-        request = pb.ExitContainerRequest(name=name, namespace=namespace, container=container, code=code)
-        return self._unary("ExitContainer", request, pb.ExitContainerResponse).container
+        return self._ask("exit_container", str, name=name, container=container, namespace=namespace, code=code)
 
     def inject(self, fault: Fault) -> FaultView:
         """Has a fault injected into the node; returns what is known of it."""
-        request = pb.InjectFaultRequest(
-            name=fault.name,
-            arguments=json.dumps(dict(fault.arguments)),
-            count=fault.count,
-            resource=fault.resource,
-            socket=fault.socket,
-            pod=fault.pod,
-        )
-        return control_messages.fault_value(self._unary("InjectFault", request, pb.Fault))
+        return self._ask("inject", FaultView, fault=fault)
 
     def faults(self, timeout_s: float | None = None) -> tuple[FaultView, ...]:
         """Return the faults that are not over, oldest first. Raises `TimeoutError` after so much real time."""
-        answer = self._unary("ListFaults", pb.ListFaultsRequest(), pb.ListFaultsResponse, timeout_s)
-        return tuple(map(control_messages.fault_value, answer.faults))
+        return self._ask("faults", tuple[FaultView, ...], timeout_s)
 
     def undo_faults(self, *ids: int) -> tuple[FaultView, ...]:
         """End these faults, or all; returns them as they were in the end."""
-        answer = self._unary("UndoFaults", pb.UndoFaultsRequest(ids=ids), pb.ListFaultsResponse)
-        return tuple(map(control_messages.fault_value, answer.faults))
+        return self._ask("undo_faults", tuple[FaultView, ...], ids=ids)
 
     def advance(self, seconds: float) -> float:
         """Let time pass; returns the node's clock, in seconds since its start."""
-        return self._unary("Advance", pb.AdvanceRequest(seconds=seconds), pb.AdvanceResponse).now_s
+        return self._ask("advance", float, seconds=seconds)
 
     def trace(self, *, follow: bool = False, about: str = "") -> Iterator[Record]:
         """Yield the records so far, with `follow` also those to come until the node ends.
 
         With `about`, only those about this subject and of the walks in which it is spoken of, and only the last of them.
         """
-        for message in self._stream("Trace", pb.TraceRequest(follow=follow, about=about), pb.TraceResponse):
-            yield from map(control_messages.record_value, message.records)
+        for records in self._follow("trace", tuple[Record, ...], follow=follow, about=about):
+            yield from records
 
     def _look(self) -> None:
         """See whether somebody listens, lets us in and is alive: an HTTP/2 server speaks first.
@@ -195,23 +169,35 @@ class ControlClient:
             raise UsageError("the connection to the node is not open")
         return self._channel
 
-    def _unary(self, name: str, request: Any, answer: type[T], timeout_s: float | None = None) -> T:
-        method: Callable[..., T] = self._opened().unary_unary(
-            f"/{SERVICE}/{name}", request_serializer=_serialized, response_deserializer=_parser(answer)
-        )
-        with self._translated():
-            return method(request, timeout=timeout_s)
+    def _tell(self, method: str, **arguments: object) -> None:
+        self._call(method, arguments)
 
-    def _stream(self, name: str, request: Any, answer: type[T], timeout_s: float | None = None) -> Iterator[T]:
-        method = self._opened().unary_stream(
-            f"/{SERVICE}/{name}", request_serializer=_serialized, response_deserializer=_parser(answer)
-        )
-        call = method(request, timeout=timeout_s)
+    def _ask(self, method: str, answer: type[T], timeout_s: float | None = None, **arguments: object) -> T:
+        return self._read(self._call(method, arguments, timeout_s), answer)
+
+    def _call(self, method: str, arguments: Mapping[str, object], timeout_s: float | None = None) -> bytes:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(f"/{SERVICE}/{method}")
+        with self._translated():
+            return call(_request(arguments), timeout=timeout_s)
+
+    def _follow(self, method: str, answer: type[T], timeout_s: float | None = None, **arguments: object) -> Iterator[T]:
+        begin: grpc.UnaryStreamMultiCallable[bytes, bytes] = self._opened().unary_stream(f"/{SERVICE}/{method}")
+        call = begin(_request(arguments), timeout=timeout_s)
         try:
             with self._translated():
-                yield from call
+                for each in call:
+                    yield self._read(each, answer)
         finally:
             call.cancel()
+
+    def _read(self, data: bytes, answer: type[T]) -> T:
+        try:
+            return from_json(json.loads(data), answer)
+        except (UsageError, ValueError) as error:
+            raise self._of_another_version() from error
+
+    def _of_another_version(self) -> TransportError:
+        return TransportError(f"the node at {self._root} is of another version of kubelet-sim: restart it")
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -233,15 +219,9 @@ class ControlClient:
             case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED:
                 return TransportError(f"the node at {self._root} ended meanwhile")
             case grpc.StatusCode.UNIMPLEMENTED:
-                return TransportError(f"the node at {self._root} is of another version of kubelet-sim: restart it")
+                return self._of_another_version()
         return TransportError(f"the node at {self._root} failed: {text}")
 
 
-def _serialized(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
-
-
-def _parser(answer: type[T]) -> Callable[[bytes], T]:
-    parse: Callable[[bytes], T] = answer.FromString  # type: ignore[attr-defined] # all are messages
-    return parse
+def _request(arguments: Mapping[str, object]) -> bytes:
+    return json.dumps({name: to_json(value) for name, value in arguments.items()}).encode("ascii")

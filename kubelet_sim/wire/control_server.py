@@ -1,7 +1,8 @@
 """The control API of a running node: what the command line asks is asked of a `ControlledNode`, and answered.
 
 The gRPC server listens behind the door (`control_door`), which sees to it that only our own user gets here. What is done
-to the node is done to its end, even if the caller does not wait for it.
+to the node is done to its end, even if the caller does not wait for it. A method takes and answers values of the model, and
+its annotations say which: they are read from JSON and written as JSON here, in one place for all.
 """
 
 from __future__ import annotations
@@ -10,42 +11,38 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 from attrs import evolve
 
 from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.model.applied import AppliedPod
+from kubelet_sim.model.codec import from_json, to_json
 from kubelet_sim.model.faults import Fault, FaultView
 from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot
 from kubelet_sim.tasks import Tasks, to_its_end
-from kubelet_sim.transcript import Transcript
+from kubelet_sim.transcript import Record, Transcript
 from kubelet_sim.transcript.about import records_about
-from kubelet_sim.wire import control_messages, noise, unix_socket
+from kubelet_sim.wire import noise, unix_socket
+from kubelet_sim.wire.control_address import OPTIONS, SERVICE
 from kubelet_sim.wire.control_door import ControlDoor
 from kubelet_sim.wire.library import grpc
-from kubelet_sim.wire.pb import control_v1_pb2 as pb
 
 T = TypeVar("T")
 
-SERVICE = "kubelet_sim.control.v1.Control"
-OPTIONS: tuple[tuple[str, int], ...] = (
-    # A snapshot with all devices, and the manifests of a whole directory, have no natural bound; both ends are ours.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # For the text of an error, which travels as a header.
-    ("grpc.max_metadata_size", 64 * 1024),
-)
 _LONGEST_ERROR = 4_000
 """Characters, each up to twelve bytes once quoted for a header."""
 _RECORDS_PER_MESSAGE = 500
 _FAREWELL_S = 1.0
 """How long streams may take to end when the node stops."""
 _MODE = 0o600
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which stand for bytes that are no UTF-8 in paths."""
 
 
 class InjectedFault(Protocol):
@@ -60,7 +57,7 @@ class ControlledNode(Protocol):
 
     @property
     def transcript(self) -> Transcript:
-        """Of this node, through all its kubelet processes."""
+        """The transcript of this node, through all its kubelet processes."""
 
     def status(self) -> NodeSnapshot:
         """A snapshot of the node at this moment."""
@@ -169,26 +166,28 @@ class _Service:
         self._work = Tasks()
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        methods = {
-            "Status": _unary(pb.StatusRequest, self.status),
-            "Watch": _stream(pb.WatchRequest, self.watch),
-            "Apply": _unary(pb.ApplyRequest, self.apply),
-            "Delete": _unary(pb.DeleteRequest, self.delete),
-            "GetContainerSpec": _unary(pb.GetContainerSpecRequest, self.container_spec),
-            "GetPod": _unary(pb.GetPodRequest, self.pod),
-            "ListObjects": _unary(pb.ListObjectsRequest, self.objects),
-            "ListEvents": _unary(pb.ListEventsRequest, self.events),
-            "Restart": _unary(pb.RestartRequest, self.restart),
-            "Reboot": _unary(pb.RebootRequest, self.reboot),
-            "Crash": _unary(pb.CrashRequest, self.crash),
-            "StartKubelet": _unary(pb.StartKubeletRequest, self.start_kubelet),
-            "ExitContainer": _unary(pb.ExitContainerRequest, self.exit_container),
-            "InjectFault": _unary(pb.InjectFaultRequest, self.inject_fault),
-            "ListFaults": _unary(pb.ListFaultsRequest, self.faults),
-            "UndoFaults": _unary(pb.UndoFaultsRequest, self.undo_faults),
-            "Advance": _unary(pb.AdvanceRequest, self.advance),
-            "Trace": _stream(pb.TraceRequest, self.trace),
-        }
+        """Returns the methods by the names under which they are called."""
+        answering: tuple[Callable[..., Awaitable[object]], ...] = (
+            self.status,
+            self.apply,
+            self.delete,
+            self.container_spec,
+            self.pod,
+            self.objects,
+            self.events,
+            self.restart,
+            self.reboot,
+            self.crash,
+            self.start_kubelet,
+            self.exit_container,
+            self.inject,
+            self.faults,
+            self.undo_faults,
+            self.advance,
+        )
+        streaming: tuple[Callable[..., AsyncGenerator[object, None]], ...] = (self.watch, self.trace)
+        methods = {each.__name__: _unary(each) for each in answering}
+        methods |= {each.__name__: _stream(each) for each in streaming}
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
     def end_streams(self) -> None:
@@ -201,10 +200,10 @@ class _Service:
         """Cancel what is still being done for callers."""
         await self._work.cancel()
 
-    async def status(self, _request: pb.StatusRequest) -> pb.NodeSnapshot:
-        return control_messages.snapshot_message(self._node.status())
+    async def status(self) -> NodeSnapshot:
+        return self._node.status()
 
-    async def watch(self, _request: pb.WatchRequest) -> AsyncGenerator[pb.NodeSnapshot, None]:
+    async def watch(self) -> AsyncGenerator[NodeSnapshot, None]:
         """Only what is new besides the time: a slow reader gets fewer snapshots, not a queue of old ones."""
         sent: NodeSnapshot | None = None
         async with contextlib.aclosing(self._changes()) as changes:
@@ -213,103 +212,75 @@ class _Service:
                 if not snapshot.has_kubelet:  # between two kubelets
                     continue
                 if sent is None or evolve(snapshot, now_s=sent.now_s) != sent:
-                    yield control_messages.snapshot_message(snapshot)
+                    yield snapshot
                     sent = snapshot
 
-    async def apply(self, request: pb.ApplyRequest) -> pb.ApplyResponse:
-        manifests = [_mapping(text) for text in request.manifests]
-        applied = await self._to_its_end(self._node.apply_manifests(manifests))
-        return pb.ApplyResponse(
-            pods=[
-                pb.AppliedPod(name=pod.name, namespace=pod.namespace, created=pod.created, is_resized=pod.is_resized)
-                for pod in applied
-            ]
-        )
+    async def apply(self, manifests: list[Any]) -> tuple[AppliedPod, ...]:
+        if not all(isinstance(each, Mapping) for each in manifests):
+            raise UsageError("a manifest is a mapping")
+        return await self._to_its_end(self._node.apply_manifests(manifests))
 
-    async def delete(self, request: pb.DeleteRequest) -> pb.DeleteResponse:
-        grace_s = request.grace_s if request.HasField("grace_s") else None
-        how = Deletion(grace_s, is_forced=request.is_forced, waits=not request.at_once)
-        await self._to_its_end(self._node.remove(request.name, request.namespace, how))
-        return pb.DeleteResponse()
+    async def delete(self, name: str, namespace: str, how: Deletion) -> None:
+        await self._to_its_end(self._node.remove(name, namespace, how))
 
-    async def container_spec(self, request: pb.GetContainerSpecRequest) -> pb.ContainerSpec:
-        container = request.container if request.HasField("container") else None
-        return control_messages.spec_message(self._node.container_spec(request.name, container, request.namespace))
+    async def container_spec(self, name: str, container: str | None, namespace: str) -> ContainerSpec:
+        return self._node.container_spec(name, container, namespace)
 
-    async def pod(self, request: pb.GetPodRequest) -> pb.GetPodResponse:
-        return pb.GetPodResponse(pod=json.dumps(self._node.pod(request.name, request.namespace)))
+    async def pod(self, name: str, namespace: str) -> Mapping[str, Any]:
+        return self._node.pod(name, namespace)
 
-    async def objects(self, request: pb.ListObjectsRequest) -> pb.ListObjectsResponse:
-        return pb.ListObjectsResponse(objects=map(json.dumps, self._node.objects(request.kind)))
+    async def objects(self, kind: str) -> Sequence[Mapping[str, Any]]:
+        return self._node.objects(kind)
 
-    async def events(self, _request: pb.ListEventsRequest) -> pb.ListEventsResponse:
-        return pb.ListEventsResponse(events=map(control_messages.event_message, self._node.events()))
+    async def events(self) -> tuple[EventView, ...]:
+        return self._node.events()
 
-    async def restart(self, request: pb.RestartRequest) -> pb.RestartResponse:
-        await self._to_its_end(self._node.restart(control_messages.comeback_value(request.how)))
-        return pb.RestartResponse()
+    async def restart(self, how: Comeback) -> None:
+        await self._to_its_end(self._node.restart(how))
 
-    async def reboot(self, request: pb.RebootRequest) -> pb.RebootResponse:
-        seed = request.seed if request.HasField("seed") else None
-        await self._to_its_end(self._node.reboot(control_messages.comeback_value(request.how), seed=seed))
-        return pb.RebootResponse()
+    async def reboot(self, how: Comeback, seed: int | None) -> None:
+        await self._to_its_end(self._node.reboot(how, seed=seed))
 
-    async def crash(self, _request: pb.CrashRequest) -> pb.CrashResponse:
+    async def crash(self) -> None:
         await self._to_its_end(self._node.crash())
-        return pb.CrashResponse()
 
-    async def start_kubelet(self, request: pb.StartKubeletRequest) -> pb.StartKubeletResponse:
-        await self._to_its_end(self._node.start_kubelet(control_messages.comeback_value(request.how)))
-        return pb.StartKubeletResponse()
+    async def start_kubelet(self, how: Comeback) -> None:
+        await self._to_its_end(self._node.start_kubelet(how))
 
-    async def exit_container(self, request: pb.ExitContainerRequest) -> pb.ExitContainerResponse:
-        container = request.container if request.HasField("container") else None
-        ended = self._node.exit_container(request.name, container, request.namespace, code=request.code)
-        return pb.ExitContainerResponse(container=ended)
+    async def exit_container(self, name: str, container: str | None, namespace: str, code: int) -> str:
+        return self._node.exit_container(name, container, namespace, code=code)
 
-    async def inject_fault(self, request: pb.InjectFaultRequest) -> pb.Fault:
-        fault = Fault(
-            request.name,
-            _mapping(request.arguments, "what a fault takes") if request.arguments else {},
-            request.count if request.HasField("count") else None,
-            request.resource,
-            request.socket,
-            request.pod,
-        )
-        injected = await self._to_its_end(self._node.inject(fault))
-        return control_messages.fault_message(injected.view())
+    async def inject(self, fault: Fault) -> FaultView:
+        return (await self._to_its_end(self._node.inject(fault))).view()
 
-    async def faults(self, _request: pb.ListFaultsRequest) -> pb.ListFaultsResponse:
-        return pb.ListFaultsResponse(
-            faults=[control_messages.fault_message(each.view()) for each in self._node.faults()]
-        )
+    async def faults(self) -> tuple[FaultView, ...]:
+        return tuple(each.view() for each in self._node.faults())
 
-    async def undo_faults(self, request: pb.UndoFaultsRequest) -> pb.ListFaultsResponse:
+    async def undo_faults(self, ids: tuple[int, ...]) -> tuple[FaultView, ...]:
         """One after the other; the first that is not there ends it."""
-        numbers = list(request.ids) or [each.view().id for each in self._node.faults()]
+        numbers = ids or [each.view().id for each in self._node.faults()]
         undone = [await self._to_its_end(self._node.undo_fault(number)) for number in numbers]
-        return pb.ListFaultsResponse(faults=[control_messages.fault_message(each.view()) for each in undone])
+        return tuple(each.view() for each in undone)
 
-    async def advance(self, request: pb.AdvanceRequest) -> pb.AdvanceResponse:
+    async def advance(self, seconds: float) -> float:
         """A caller that leaves stops it: time stands still again where it has come to."""
-        await self._node.advance(request.seconds)
-        return pb.AdvanceResponse(now_s=self._node.transcript.now())
+        await self._node.advance(seconds)
+        return self._node.transcript.now()
 
-    async def trace(self, request: pb.TraceRequest) -> AsyncGenerator[pb.TraceResponse, None]:
+    async def trace(self, *, follow: bool, about: str) -> AsyncGenerator[Sequence[Record], None]:
         """Nothing is queued for a slow reader: what it has not got yet is looked up when it takes more."""
-        if request.about:
-            found = records_about(self._node.transcript, request.about)
+        if about:
+            found = records_about(self._node.transcript, about)
             for start in range(0, len(found), _RECORDS_PER_MESSAGE):
-                part = found[start : start + _RECORDS_PER_MESSAGE]
-                yield pb.TraceResponse(records=[control_messages.record_message(each) for each in part])
+                yield found[start : start + _RECORDS_PER_MESSAGE]
             return
         last = 0
         async with contextlib.aclosing(self._changes()) as changes:
             async for _ in changes:
                 while records := self._node.transcript.after(last, limit=_RECORDS_PER_MESSAGE):
-                    yield pb.TraceResponse(records=[control_messages.record_message(each) for each in records])
+                    yield records
                     last = records[-1].number
-                if not request.follow:
+                if not follow:
                     return
 
     async def _changes(self) -> AsyncGenerator[None, None]:
@@ -341,53 +312,69 @@ def _looked_at(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-def _mapping(text: str, what: str = "a manifest") -> Mapping[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{what} is no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise UsageError(f"{what} is a mapping")
-    return value
-
-
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
-def _unary(request: Any, method: Callable[[Any], Awaitable[Any]]) -> grpc.RpcMethodHandler[Any, Any]:
-    async def answer(message: Any, context: _Context) -> Any:
-        try:
-            return await method(message)
-        except KubeletSimError as error:
-            await context.abort(*_status_of(error))
+def _unary(method: Callable[..., Awaitable[object]]) -> grpc.RpcMethodHandler[Any, Any]:
+    types = _types_of_arguments(method)
 
-    return grpc.unary_unary_rpc_method_handler(
-        answer, request_deserializer=request.FromString, response_serializer=_serialized
-    )
+    async def answer(request: bytes, context: _Context) -> bytes:
+        arguments = await _arguments(request, types, context)
+        async with _failures_told(context):
+            return message(await method(**arguments))
 
-
-def _stream(request: Any, method: Callable[[Any], AsyncGenerator[Any, None]]) -> grpc.RpcMethodHandler[Any, Any]:
-    async def answer(message: Any, context: _Context) -> None:
-        try:
-            async with contextlib.aclosing(method(message)) as answers:
-                async for each in answers:
-                    await context.write(each)
-        except KubeletSimError as error:
-            await context.abort(*_status_of(error))
-
-    return grpc.unary_stream_rpc_method_handler(
-        answer, request_deserializer=request.FromString, response_serializer=_serialized
-    )
+    return grpc.unary_unary_rpc_method_handler(answer)
 
 
-def _serialized(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
+def _stream(method: Callable[..., AsyncGenerator[object, None]]) -> grpc.RpcMethodHandler[Any, Any]:
+    types = _types_of_arguments(method)
+
+    async def answer(request: bytes, context: _Context) -> None:
+        arguments = await _arguments(request, types, context)
+        async with _failures_told(context), contextlib.aclosing(method(**arguments)) as answers:
+            async for each in answers:
+                await context.write(message(each))
+
+    return grpc.unary_stream_rpc_method_handler(answer)
 
 
-def _status_of(error: KubeletSimError) -> tuple[grpc.StatusCode, str]:
-    """Return how a call ends that raised it."""
-    is_caller = isinstance(error, UsageError)
-    code = grpc.StatusCode.INVALID_ARGUMENT if is_caller else grpc.StatusCode.FAILED_PRECONDITION
-    text = control_messages.sendable(str(error))
-    return code, text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"
+async def _arguments(request: bytes, types: Mapping[str, type], context: _Context) -> dict[str, Any]:
+    """Returns a method's arguments by name; ends the call if they are not those that this version of it takes."""
+    try:
+        return _read(request, types)
+    except (UsageError, ValueError) as error:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, sendable(str(error))[:_LONGEST_ERROR])
+
+
+def _read(request: bytes, types: Mapping[str, type]) -> dict[str, Any]:
+    given = from_json(json.loads(request), dict[str, Any])
+    if given.keys() != types.keys():
+        raise UsageError(f"it takes {', '.join(types)}, not {', '.join(given)}")
+    return {name: from_json(given[name], type_) for name, type_ in types.items()}
+
+
+def _types_of_arguments(method: Callable[..., object]) -> dict[str, type]:
+    return {name: type_ for name, type_ in get_type_hints(method).items() if name != "return"}
+
+
+def message(value: object) -> bytes:
+    """Returns an answer as JSON. Text that is no Unicode, such as a path of other bytes, has its odd bytes written out."""
+    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    return _HALVES.sub(lambda half: rf"\\u{ord(half[0]):04x}", text).encode()
+
+
+def sendable(text: str) -> str:
+    """Returns the text of an error with its odd bytes written out, too, as no header could carry them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@contextlib.asynccontextmanager
+async def _failures_told(context: _Context) -> AsyncGenerator[None, None]:
+    """Ends a call that failed with who is at fault, as its status, and the text of the error."""
+    try:
+        yield
+    except KubeletSimError as error:
+        is_caller = isinstance(error, UsageError)
+        code = grpc.StatusCode.INVALID_ARGUMENT if is_caller else grpc.StatusCode.FAILED_PRECONDITION
+        text = sendable(str(error))
+        await context.abort(code, text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…")

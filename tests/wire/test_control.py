@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import stat
@@ -19,10 +20,10 @@ from kubelet_sim.model.life import AS_USUAL, GRACEFUL, Comeback, Deletion
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.model.views import EventView, NodeSnapshot, PodView
 from kubelet_sim.transcript import Transcript
+from kubelet_sim.wire.control_address import SERVICE
 from kubelet_sim.wire.control_client import ControlClient
 from kubelet_sim.wire.control_door import ControlDoor, peer_uid
-from kubelet_sim.wire.control_server import SERVICE, ControlServer
-from kubelet_sim.wire.pb import control_v1_pb2 as pb
+from kubelet_sim.wire.control_server import ControlServer, message, sendable
 from tests.patience import PATIENCE_S
 from tests.wire.helpers import run, soon, until
 
@@ -279,6 +280,52 @@ def test_a_manifest_that_is_no_mapping_is_refused() -> None:
     controlled(body)
 
 
+@pytest.mark.parametrize(
+    "method, arguments",
+    [
+        ("/kubelet_sim.control.v1.Control/Status", b""),
+        (f"/{SERVICE}/dance", b"{}"),
+        (f"/{SERVICE}/restart", b'{"how": {"colour": "red"}}'),
+        (f"/{SERVICE}/restart", b"{}"),
+        (f"/{SERVICE}/restart", b"[1"),
+        (f"/{SERVICE}/restart", b"[1]"),
+        (f"/{SERVICE}/restart", b'{"how": {}, "colour": "red"}'),
+        (f"/{SERVICE}/trace", b"{}"),
+    ],
+)
+def test_a_call_of_another_version_is_not_implemented(method: str, arguments: bytes) -> None:
+    """A service, a method or an argument that this version does not have: nothing is done, and clients know what it means."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        def use(client: ControlClient) -> object:
+            call: grpc.UnaryStreamMultiCallable[bytes, bytes] = client._opened().unary_stream(method)
+            with client._translated():
+                return list(call(arguments, timeout=PATIENCE_S))
+
+        with pytest.raises(TransportError, match="another version of kubelet-sim: restart it"):
+            await aside(use, client)
+        assert node.calls == []
+
+    controlled(body)
+
+
+def test_an_answer_of_another_version_is_said_to_be_so() -> None:
+    """A view with a field that this client does not know is no view; the line says what to do."""
+
+    async def body(node: FakeNode, _server: ControlServer, client: ControlClient) -> None:
+        node.events = lambda: ({"type": "Normal", "colour": "red"},)  # type: ignore[method-assign, return-value, assignment]
+        with pytest.raises(TransportError, match="another version of kubelet-sim: restart it"):
+            await aside(lambda c: c.events(), client)
+
+    controlled(body)
+
+
+def test_a_path_of_odd_bytes_can_be_sent() -> None:
+    """Halves of characters are written out in answers and errors; everything else stays."""
+    assert sendable("/tmp/\udcff/ü\x1b") == "/tmp/\\udcff/ü\x1b"
+    assert json.loads(message({"path": "/tmp/\udcff/ü\x1b"})) == {"path": "/tmp/\\udcff/ü\x1b"}
+
+
 def test_watching_shows_the_start_and_every_change() -> None:
     """Time alone is no change; while no kubelet runs there is nothing to see."""
 
@@ -385,22 +432,20 @@ def test_a_long_trace_arrives_whole() -> None:
     controlled(body)
 
 
-def abandon_restart(client: ControlClient) -> None:
+def abandon(client: ControlClient, method: str, arguments: bytes) -> None:
     """Call, and hang up when the call is on its way."""
-    method: grpc.UnaryUnaryMultiCallable[pb.RestartRequest, bytes] = client._opened().unary_unary(
-        f"/{SERVICE}/Restart", request_serializer=pb.RestartRequest.SerializeToString
-    )
-    call = method.future(pb.RestartRequest(), timeout=2.0)
-    assert call.exception() is not None
+    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = client._opened().unary_unary(f"/{SERVICE}/{method}")
+    assert call.future(arguments, timeout=2.0).exception() is not None
+
+
+def abandon_restart(client: ControlClient) -> None:
+    """Have the kubelet restarted, and do not wait for it."""
+    abandon(client, "restart", b'{"how": {}}')
 
 
 def abandon_advance(client: ControlClient) -> None:
     """Move the clock, and do not wait for it."""
-    method: grpc.UnaryUnaryMultiCallable[pb.AdvanceRequest, bytes] = client._opened().unary_unary(
-        f"/{SERVICE}/Advance", request_serializer=pb.AdvanceRequest.SerializeToString
-    )
-    call = method.future(pb.AdvanceRequest(seconds=1), timeout=2.0)
-    assert call.exception() is not None
+    abandon(client, "advance", b'{"seconds": 1}')
 
 
 def test_what_was_begun_is_finished() -> None:

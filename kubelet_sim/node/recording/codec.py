@@ -6,22 +6,20 @@ before it, so of a `WriteCheckpoint` only the counts are kept.
 
 from __future__ import annotations
 
-import base64
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import attrs
-from cattrs import Converter
 
 from kubelet_sim.core import effects, facts, walks
 from kubelet_sim.core.facts import Applied
 from kubelet_sim.errors import CheckpointError, KubeletSimError, PluginFault, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
+from kubelet_sim.model.codec import from_json, value_converter
 from kubelet_sim.model.node import NodeObject, NodeStatusRound
 from kubelet_sim.model.plugin import AllocateAnswer, PluginOptions
-from kubelet_sim.model.quantity import Quantity
 from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.transcript.records import Json
 
@@ -51,22 +49,6 @@ ASKED: Mapping[str, type] = MappingProxyType(_subclasses(walks.Asked))
 ANSWERS: Mapping[str, type] = MappingProxyType({each.__name__: each for each in _ANSWERS})
 _TYPES: Mapping[str, type] = MappingProxyType({**FACTS, **EFFECTS, **ASKED, **ANSWERS})
 FAILURES: Mapping[str, type] = MappingProxyType(_subclasses(PluginFault) | _subclasses(CheckpointError))
-
-
-def _converter() -> Converter:
-    converter = Converter(omit_if_default=True, forbid_extra_keys=True)
-    converter.register_unstructure_hook(Quantity, str)
-    converter.register_structure_hook(Quantity, lambda text, _: Quantity.parse(text))
-    converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode("ascii"))
-    converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text))
-    converter.register_unstructure_hook(MappingProxyType, lambda mapping: converter.unstructure(dict(mapping)))
-    converter.register_unstructure_hook_func(_is_failure, _failure_to_json)
-    converter.register_structure_hook_func(_is_failure, lambda value, _: _failure(value))
-    converter.register_unstructure_hook_func(
-        lambda type_: getattr(type_, "__origin__", type_) is frozenset,
-        lambda values: sorted(converter.unstructure(tuple(values))),
-    )
-    return converter
 
 
 def _is_failure(type_: Any) -> bool:
@@ -103,10 +85,7 @@ def decode(value: Json) -> Any:
             type_ = _TYPES.get(name)
             if type_ is None:
                 raise UsageError(f"there is no {name!r} in a transcript of this version")
-            try:
-                return _CONVERTER.structure(members, type_)
-            except Exception as error:  # cattrs groups whatever went wrong
-                raise UsageError(f"no {name}: {error}") from error
+            return from_json(members, type_, converter=_CONVERTER)
         case dict():
             raise UsageError("a value without its type")
     return value
@@ -131,4 +110,6 @@ def _failure(value: Mapping[str, Json]) -> KubeletSimError:
     return failure
 
 
-_CONVERTER = _converter()
+_CONVERTER = value_converter()
+_CONVERTER.register_unstructure_hook_func(_is_failure, _failure_to_json)
+_CONVERTER.register_structure_hook_func(_is_failure, lambda value, _: _failure(value))
