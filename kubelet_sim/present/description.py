@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kubelet_sim.transcript import Record
     from kubelet_sim.wire.control_client import ControlClient
 
-_ASKED = ("effect", "answer")
-
 
 def pod_document(node: ControlClient, name: str, namespace: str) -> dict[str, Any]:
     """A pod. Raises `UsageError` if there is none of that name."""
