@@ -35,52 +35,41 @@ Part = TypeVar("Part")
 
 
 class _BackgroundLoop:
-    """One event loop in a thread, for as many nodes as want it."""
+    """One event loop in a thread, which all nodes of this process share; there as long as any of them uses it."""
 
     def __init__(self) -> None:
-        self.user_count = 0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kubelet-sim", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._user_count = 0
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread
 
-    def close(self) -> None:
-        """End the thread, and the loop with it."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
+    def acquire(self) -> None:
+        """Use it from now on, until `release`."""
+        with self._lock:
+            if not self._user_count:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="kubelet-sim", daemon=True)
+                self._thread.start()
+            self._user_count += 1
+
+    def release(self) -> None:
+        """Use it no longer; the last one ends the thread, and the loop with it."""
+        with self._lock:
+            self._user_count -= 1
+            if self._user_count:
+                return
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something there and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-class _Shared:
-    """The loop that all nodes of this process share, while there are any."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: _BackgroundLoop | None = None
-
-    def acquire(self) -> _BackgroundLoop:
-        """The loop that is there, or a new one."""
-        with self._lock:
-            self._loop = self._loop or _BackgroundLoop()
-            self._loop.user_count += 1
-            return self._loop
-
-    def release(self, loop: _BackgroundLoop) -> None:
-        """End it when nobody uses it any more."""
-        with self._lock:
-            loop.user_count -= 1
-            if loop.user_count:
-                return
-            self._loop = None
-        loop.close()
-
-
-_SHARED = _Shared()
+_BACKGROUND = _BackgroundLoop()
 
 
 class SyncFault:
@@ -170,7 +159,8 @@ class SyncNode:
         self._transcript = transcript
         self._at_the_end = ExitStack()
         self._make = partial(Node, config, clock=clock, calls=calls, order=order, store=store)
-        self._loop: _BackgroundLoop | None = None
+        self.is_started = False
+        """Whether it is between `start` and `stop`."""
         self._node: Node | None = None
         self.beside: list[Beside] = []
         """The processes that a wait in vain tells of, if they have ended."""
@@ -186,20 +176,21 @@ class SyncNode:
 
     def start(self) -> None:
         """Start the node; nothing is left behind if that fails."""
-        if self._loop is not None:
+        if self.is_started:
             raise UsageError("the node is started already")
-        self._loop = _SHARED.acquire()
+        _BACKGROUND.acquire()
+        self.is_started = True
         try:
-            self._node = self._loop.run(self._started())
+            self._node = self.run(self._started())
         except BaseException:
             self._release()
             raise
 
     def stop(self) -> None:
         """End the node and, with the last one, the thread in the background. May be repeated."""
-        if self._node is not None and self._loop is not None:
+        if self._node is not None:
             try:
-                self._loop.run(self._node.stop())
+                self.run(self._node.stop())
             finally:
                 self._release()
 
@@ -288,17 +279,12 @@ class SyncNode:
         await node.start()
         return node
 
-    @property
-    def is_started(self) -> bool:
-        """Whether it is between `start` and `stop`."""
-        return self._loop is not None
-
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the node's own loop and wait for it."""
-        if self._loop is None:
+        if not self.is_started:
             work.close()
             raise UsageError("the node is not started")
-        return self._loop.run(work)
+        return _BACKGROUND.run(work)
 
     def look(self, at: Callable[[Node], T]) -> T:
         """Call that in the node's own loop, where nothing else happens meanwhile."""
@@ -309,7 +295,6 @@ class SyncNode:
         return self.run(work())
 
     def _release(self) -> None:
-        loop, self._loop, self._node = self._loop, None, None
+        self.is_started, self._node = False, None
         self._at_the_end.close()
-        if loop is not None:
-            _SHARED.release(loop)
+        _BACKGROUND.release()
