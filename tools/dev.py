@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
     if verb == "test":
         # Most of the time of many tests is waiting for a plugin: more workers than cores, and nobody idle beside a queue.
-        workers = str((os.cpu_count() or 1) + 2)
+        workers = str((os.cpu_count() or 1) + 4)
         become(
             [str(PYTHON), "-m", "pytest", "-n", workers, "--dist", "worksteal", *rest], environment
         )  # a later -n counts

@@ -286,7 +286,7 @@ def test_a_plugin_that_does_not_come_back_is_waited_for_once(tmp_path: Path) -> 
         await ctx.plugin.kill()
 
     once = f'if mkdir {shlex.quote(str(tmp_path / "started"))}; then exec "$@"; else sleep 90; fi'
-    config = evolve(GOOD, command=("sh", "-c", once, "sh", *GOOD.command), start_timeout_s=20.0)
+    config = evolve(GOOD, command=("sh", "-c", once, "sh", *GOOD.command), start_timeout_s=10.0)
     report = play(made("x-kill", kills), made("x-one", passes), made("x-other", passes), config=config)
     expected = {"x-kill": Status.PASSED, "x-one": Status.BROKEN, "x-other": Status.SKIPPED}
     assert statuses(report) == expected, told(report)
