@@ -70,7 +70,7 @@ def test_an_explanation_in_another_form(running_root: Path) -> None:
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
-def test_a_bundle(running_root: Path, short_root: Path) -> None:
+def test_a_bundle_is_a_directory_with_everything_in_it(running_root: Path, short_root: Path) -> None:
     """A directory with everything in it; not in one that is full, and not for a container that there is not."""
     with plugin(running_root):
         _with_pod(running_root)
@@ -156,7 +156,7 @@ def _words(process: Path) -> str:
         return ""
 
 
-def test_no_runtime(running_root: Path) -> None:
+def test_without_a_runtime_one_line_says_what_is_missing(running_root: Path) -> None:
     """One line that says what is missing, exit code 3; 2 for no time at all."""
     with plugin(running_root):
         _with_pod(running_root)

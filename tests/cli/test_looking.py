@@ -49,7 +49,7 @@ def test_why_a_pod_is_as_it_is(running_root: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pod", "plugin", "resource"])
-def test_nothing_to_describe(shared_root: Path, kind: str) -> None:
+def test_describing_what_there_is_not_is_told_in_one_line(shared_root: Path, kind: str) -> None:
     """One line, exit code 2."""
     done = ks("describe", kind, "nothing", root=shared_root)
     assert (done.returncode, done.stdout) == (2, "")

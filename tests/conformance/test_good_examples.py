@@ -47,7 +47,7 @@ def test_a_plugin_that_prefers() -> None:
     assert passed(report) >= wanted, told(report)
 
 
-def test_a_plugin_that_prepares() -> None:
+def test_a_plugin_that_resets_devices_passes_every_check_of_pre_start() -> None:
     """The example that resets devices passes every check of PreStartContainer."""
     with folder() as path:
         report = judged(example("pre_start", "--reset-dir", str(path)))
@@ -55,7 +55,7 @@ def test_a_plugin_that_prepares() -> None:
     assert passed(report) >= wanted, told(report)
 
 
-def test_a_plugin_with_device_nodes() -> None:
+def test_a_plugin_with_device_nodes_passes_every_check_of_files() -> None:
     """The example that grants nodes and a mount passes what looks at the files of the host."""
     mount = ("--mount", "/etc:/etc/serial:ro")
     report = judged(example("device_nodes", "--device", "/dev/null", "/dev/zero", "/dev/full", *mount))
@@ -63,12 +63,12 @@ def test_a_plugin_with_device_nodes() -> None:
     assert passed(report) >= {"alloc-isolated", "alloc-uses-requested-ids"}, told(report)
 
 
-def test_a_plugin_with_two_resources() -> None:
+def test_a_plugin_with_two_resources_passes_what_compares_them() -> None:
     """The example with two resources passes what compares them."""
     assert "spec-cross-resource-conflicts" in passed(judged(example("two_resources")))
 
 
-def test_a_plugin_that_grants_by_cdi() -> None:
+def test_a_plugin_that_grants_by_cdi_passes_what_looks_names_up() -> None:
     """The example with a CDI file passes what looks its names up, in the directory that the configuration names."""
     with folder() as path:
         report = judged(evolve(example("cdi", "--cdi-dir", str(path)), cdi_dirs=(path,)))
@@ -97,7 +97,7 @@ def test_a_digit_needs_a_newer_cdi(version: str, status: Status) -> None:
 
 
 @pytest.mark.parametrize("name", ["env_gpu", "aio"])
-def test_plugins_that_grant_by_variables(name: str) -> None:
+def test_a_grant_by_variables_is_told_as_an_info_only(name: str) -> None:
     """Their grant is told of as an info, and as nothing worse."""
     assert "alloc-response-count" in passed(judged(example(name)))
 

@@ -73,6 +73,6 @@ def test_what_is_gone_is_not_granted(tmp_path: Path) -> None:
         ("/etc:/x:ro", Mounted("/etc", "/x", read_only=True)),
     ],
 )
-def test_mounts(text: str, mounted: Mounted) -> None:
+def test_a_mount_has_the_hosts_path_unless_it_is_named(text: str, mounted: Mounted) -> None:
     """The container's path is the host's unless it is named; read-only is the third part."""
     assert mount(text) == mounted

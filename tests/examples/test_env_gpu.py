@@ -370,7 +370,9 @@ def test_with_the_compiled_in_path(bench: Bench) -> None:
         ["--socket-dir", "/" + "d" * 100],
     ],
 )
-def test_misuse(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_cannot_be_is_refused_with_its_option(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """A value that cannot be is refused with exit code 2 and the name of the option."""
     with pytest.raises(SystemExit) as caught:
         main(options)

@@ -304,7 +304,7 @@ def test_none_needs_kubelet_sim() -> None:
         ("two_resources", ["--resource", "example.com/a-b=1", "--resource", "example.com/a.b=1"]),
     ],
 )
-def test_misuse(name: str, options: list[str]) -> None:
+def test_a_value_that_cannot_be_is_refused_with_its_option(name: str, options: list[str]) -> None:
     """A value that cannot be is refused with exit code 2 and the name of the option."""
     told = io.StringIO()
     with contextlib.redirect_stderr(told), pytest.raises(SystemExit) as caught:

@@ -55,6 +55,8 @@ def test_lists_topology_and_prefers(run_example: Callable[[str], tuple[Fleet, Ex
         pytest.param("", "", 1, "", id="none there"),
     ],
 )
-def test_packs(available: str, must_include: str, size: int, chosen: str) -> None:
+def test_preferred_devices_come_from_as_few_nodes_as_possible(
+    available: str, must_include: str, size: int, chosen: str
+) -> None:
     """As few nodes as possible, what must be included first."""
     assert pack(available.split(), must_include.split(), size, NODE_OF) == chosen.split()

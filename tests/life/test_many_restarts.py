@@ -70,7 +70,7 @@ def survive(
 
 
 @HOW_OFTEN
-def test_the_example_plugins(node: SyncNode, times: int) -> None:
+def test_example_plugins_come_back_after_many_restarts(node: SyncNode, times: int) -> None:
     """Each comes back every time, and pods that live hold what its Allocate answered.
 
     Rules: DM-16, DM-17, DM-108, DM-111, DM-112
@@ -116,7 +116,7 @@ def test_a_plugin_that_the_watcher_finds(node: SyncNode, times: int) -> None:
 
 @pytest.mark.whole
 @pytest.mark.timeout(960)
-def test_the_plugins_in_go(
+def test_plugins_written_in_go_come_back_after_many_restarts(
     node: SyncNode,
     rdma_machine: RdmaMachine,
     rdma_card: Path,

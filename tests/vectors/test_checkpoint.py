@@ -37,17 +37,17 @@ def _file(reading: dict[str, Any]) -> bytes:
     return base64.b64decode(reading["file_b64"]) if "file_b64" in reading else reading["file"].encode()
 
 
-def test_dump(case: dict[str, Any]) -> None:
+def test_the_hashed_text_is_the_kubelets(case: dict[str, Any]) -> None:
     """The hashed text is the kubelet's, nil and empty told apart. Rules: CP-10, DM-139"""
     assert case["dump"] == dump(_document(case))
 
 
-def test_checksum(case: dict[str, Any]) -> None:
+def test_the_checksum_is_the_kubelets(case: dict[str, Any]) -> None:
     """The checksum is the kubelet's. Rules: CP-9, DM-139"""
     assert case["checksum"] == checksum(_document(case))
 
 
-def test_file(case: dict[str, Any]) -> None:
+def test_the_file_is_the_kubelets_byte_for_byte(case: dict[str, Any]) -> None:
     """The file is the kubelet's, byte for byte. Rules: CP-5, CP-7, CP-8, DM-138"""
     assert case["file"].encode() == encode(_document(case))
 
@@ -57,7 +57,7 @@ def test_file_is_read_back(case: dict[str, Any]) -> None:
     assert _document(case) == decode(case["file"].encode())
 
 
-def test_reading(reading: dict[str, Any]) -> None:
+def test_a_file_is_believed_or_refused_as_by_the_kubelet(reading: dict[str, Any]) -> None:
     """A file is believed, found corrupt or refused as by the kubelet. Rules: CP-12, CP-13, DM-141, DM-142, DM-144"""
     match reading["result"]:
         case "ok":

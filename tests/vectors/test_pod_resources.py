@@ -51,7 +51,7 @@ def _over_the_wire(entries: tuple[DeviceEntry, ...]) -> tuple[DeviceEntry, ...]:
 
 
 @ORDERS
-def test_container_devices(container: dict[str, Any], order: Order) -> None:
+def test_a_record_becomes_the_recorded_entries(container: dict[str, Any], order: Order) -> None:
     """A container's record becomes the recorded entries, whatever the order. Rules: DM-71, PR-21, PR-22, PR-23"""
     allocated = {
         ResourceName(resource): {NumaNode(int(node)): tuple(map(DeviceID, ids)) for node, ids in nodes.items()}
@@ -63,7 +63,7 @@ def test_container_devices(container: dict[str, Any], order: Order) -> None:
 
 
 @ORDERS
-def test_allocatable_devices(allocatable: dict[str, Any], order: Order) -> None:
+def test_listed_devices_become_the_recorded_entries(allocatable: dict[str, Any], order: Order) -> None:
     """What plugins listed becomes the recorded entries, quirks included. Rules: DM-71, PR-23, PR-25, PR-26"""
     state = State()
     for name, listed in allocatable["devices"].items():

@@ -44,7 +44,7 @@ def test_further_stories_told_by_hand(further_story: dict[str, Any]) -> None:
     assert not (found := wrong(further_story, VECTOR_FILES["further_story"])), f"\n{found}"
 
 
-def test_random_stories(random_story: dict[str, Any]) -> None:
+def test_generated_stories_come_as_recorded(random_story: dict[str, Any]) -> None:
     """The same for generated stories."""
     assert not (found := wrong(random_story, VECTOR_FILES["random_story"])), f"\n{found}"
 

@@ -94,7 +94,7 @@ def _hold(state: State, uid: str, container: str, resource: str, ids: Sequence[s
     state.books.recount()
 
 
-def test_masks(bitmask: dict[str, Any]) -> None:
+def test_masks_are_compared_and_joined_as_the_kubelet_does(bitmask: dict[str, Any]) -> None:
     """Masks are compared, joined and printed as the kubelet does. Rules: TM-1, TM-2, TM-3, TM-5"""
     a, b = masks.mask_of(bitmask["a"]), masks.mask_of(bitmask["b"])
     assert (masks.narrowness(a) < masks.narrowness(b)) is bitmask["a_narrower_than_b"]
@@ -104,7 +104,7 @@ def test_masks(bitmask: dict[str, Any]) -> None:
     assert masks.text(a) == bitmask["a_string"]
 
 
-def test_merging(policy_merge: dict[str, Any]) -> None:
+def test_hints_are_merged_as_the_kubelet_does(policy_merge: dict[str, Any]) -> None:
     """Many hints come to the kubelet's one hint, and to its verdict.
 
     Rules: TM-6, TM-9, TM-17…TM-35
@@ -121,7 +121,7 @@ def test_merging(policy_merge: dict[str, Any]) -> None:
     assert best_count(looked_at) == policy_merge["best_non_preferred_affinity_count"]
 
 
-def test_starting(new_manager: dict[str, Any]) -> None:
+def test_settings_are_refused_as_by_the_kubelet(new_manager: dict[str, Any]) -> None:
     """Settings are refused in the kubelet's order and words. Rules: TM-11…TM-16"""
     settings = TopologySettings(new_manager["policy"], new_manager["scope"], new_manager["options"] or {})
     nodes = _machine(new_manager["numa_nodes"])
@@ -148,7 +148,7 @@ def _pod(value: Mapping[str, Any]) -> Pod:
     return Pod("p", "default", PodUID(value["uid"]), init, app)
 
 
-def test_device_hints(device_hints: dict[str, Any]) -> None:
+def test_device_hints_are_the_kubelets(device_hints: dict[str, Any]) -> None:
     """The device manager offers the kubelet's hints for a container and for a pod. Rules: DM-119, DM-120, TM-51…TM-60"""
     state, pod = State(sources_ready=True), _pod(device_hints["pod"])
     for resource, devices in device_hints["devices"].items():
@@ -186,7 +186,7 @@ def _as_bag(hints: Sequence[Hint] | None) -> list[tuple[bool, int]] | None:
     return None if hints is None else sorted((not each.is_preferred, each.mask or 0) for each in hints)
 
 
-def test_filtering(filter_by_affinity: dict[str, Any]) -> None:
+def test_devices_fall_into_the_kubelets_three_pools(filter_by_affinity: dict[str, Any]) -> None:
     """Available devices fall into the kubelet's three pools. Rules: DM-91, TM-64, TM-65"""
     listed = {DeviceID(each["id"]): _device(each) for each in filter_by_affinity["devices"]}
     available = frozenset(map(DeviceID, filter_by_affinity["available"]))
@@ -199,7 +199,7 @@ def test_filtering(filter_by_affinity: dict[str, Any]) -> None:
 RESOURCE, OTHER = ResourceName("r"), PodUID("other")
 
 
-def test_choosing(devices_to_allocate: dict[str, Any]) -> None:
+def test_the_chosen_ids_are_allowed_by_the_kubelet(devices_to_allocate: dict[str, Any]) -> None:
     """The chosen ids are allowed ones, and the plugin is asked just as the kubelet asks it.
 
     Rules: DM-92…DM-96, DM-102, TM-61, TM-62, TM-63, TM-66
@@ -283,7 +283,7 @@ class _Provider:
         yield from ()
 
 
-def test_admission(admit: dict[str, Any]) -> None:
+def test_admission_asks_providers_in_the_kubelets_order(admit: dict[str, Any]) -> None:
     """Providers are asked in the kubelet's order, hints are stored as it stores them, refusals have its words.
 
     Rules: DM-78, DM-122, TM-10, TM-36…TM-43, TM-45, TM-49

@@ -21,6 +21,6 @@ from kubelet_sim.core.go_text import quoted
         ("\ufffd", '"\ufffd"'),
     ],
 )
-def test_quoting(text: str, expected: str) -> None:
+def test_texts_are_quoted_as_go_quotes_them(text: str, expected: str) -> None:
     """Quotes and backslashes, control characters and whatever has no shape are escaped; the rest stands. Rules: DM-22, DM-23"""
     assert quoted(text) == expected

@@ -197,7 +197,7 @@ async def _advanced(clock: ManualClock, seconds: float, awaitable: Awaitable[T])
     return await task
 
 
-def test_in_time() -> None:
+def test_work_that_ends_in_time_gives_its_result() -> None:
     """What ends before or at the deadline gives its result, and the timer is gone."""
 
     async def run() -> int:
@@ -214,7 +214,7 @@ def test_in_time() -> None:
     assert _run(run()) == 7
 
 
-def test_too_late() -> None:
+def test_work_that_is_late_is_cancelled_before_the_error() -> None:
     """At the deadline the work is cancelled, and its clean-up is over before the error is raised."""
 
     async def run() -> None:

@@ -78,7 +78,7 @@ def test_a_resource_that_is_gone_stays_with_zero() -> None:
     assert (gpu["resource"], gpu["requests"], gpu["requests_percent"]) == ("example.com/gpu", "1", 0)
 
 
-def test_the_text() -> None:
+def test_a_description_of_the_node_is_in_kubectls_order() -> None:
     """In kubectl's order, every part with a title."""
     lines = node_text(document()).splitlines()
     titles = [line.partition(":")[0] for line in lines if line[0] != " "]

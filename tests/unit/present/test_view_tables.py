@@ -108,7 +108,9 @@ def test_wide_lists(kind: str, titles: list[str], last: list[str]) -> None:
     "stopped_at_s, now_s, text",
     [(None, 5.0, ""), (0.0, 10.0, "4m50s left"), (0.0, 300.0, "0s left"), (0.0, 300.5, "over")],
 )
-def test_the_grace_period(stopped_at_s: float | None, now_s: float, text: str) -> None:
+def test_the_grace_period_is_over_when_strictly_more_has_passed(
+    stopped_at_s: float | None, now_s: float, text: str
+) -> None:
     """It is over when strictly more than five minutes have passed (DM-47)."""
     assert grace_text(stopped_at_s, now_s) == text
 
@@ -119,7 +121,7 @@ def test_health_in_one_word() -> None:
     assert health_text(()) == ""
 
 
-def test_the_node() -> None:
+def test_the_table_of_the_node_begins_with_its_version() -> None:
     """Its version and time, then each resource of the node object."""
     text = rows(node_table(SNAPSHOT))
     assert text[1] == ["v1.36.2", "1", "manual", "12.500s", "/tmp/ks"]

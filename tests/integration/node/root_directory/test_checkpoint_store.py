@@ -276,7 +276,7 @@ def _read(directory: Path) -> CheckpointDocument:
     return asyncio.run(run())
 
 
-def test_no_file(directory: Path) -> None:
+def test_a_missing_file_is_the_kubelets_own_word(directory: Path) -> None:
     """A missing file, directory or link target is the kubelet's own word. Rules: CP-14"""
     with pytest.raises(CheckpointMissing, match="checkpoint is not found"):
         _read(directory)
@@ -312,7 +312,7 @@ def test_a_named_pipe_of_that_name(directory: Path) -> None:
         _read(directory)
 
 
-def test_a_file_without_permission(directory: Path) -> None:
+def test_a_file_that_may_not_be_read_is_unreadable(directory: Path) -> None:
     """A file that may not be read is unreadable. Rules: DM-143"""
     write_file(directory / NAME, b"")
     directory.chmod(0o755)
@@ -337,7 +337,7 @@ def test_content_that_is_not_believed(directory: Path) -> None:
         _read(directory)
 
 
-def test_closing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_ends_the_thread_after_its_work(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing ends the thread after its work; later calls fail as those to a broken disk."""
     monkeypatch.setattr(store_module, "QUICK_S", SLOW)
     before = threading.active_count()

@@ -55,7 +55,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_root(folder: Path) -> None:
+def test_a_new_root_is_made_with_its_lock_and_marker(folder: Path) -> None:
     """A root is made with all its parents, its lock and its marker. Rules: DM-2"""
     before = os.umask(0o022)
     try:
@@ -87,7 +87,7 @@ def test_directories_that_are_there_are_used(folder: Path) -> None:
         assert _mode(root.layout.private) == 0o700
 
 
-def test_a_relative_path_and_a_link(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_may_be_named_by_a_relative_path_or_a_link(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A root may be named by a relative path or a link; its own paths are absolute and free of links."""
     (folder / "real").mkdir()
     (folder / "link").symlink_to("real")
@@ -107,7 +107,7 @@ def test_opened_again(folder: Path) -> None:
         assert root.layout.checkpoint.read_text() == "{}"
 
 
-def test_a_second_node(folder: Path) -> None:
+def test_a_second_node_in_a_root_is_refused(folder: Path) -> None:
     """Two nodes cannot share a root; the refusal names the process of the first."""
     with Root.open(folder):
         text = _refusal(folder, folder)
@@ -177,7 +177,7 @@ def test_a_kubelet_that_is_too_busy_to_answer(folder: Path) -> None:
         assert "a kubelet or another node answers on" in _refusal(folder, folder)
 
 
-def test_a_stale_registration_socket(folder: Path) -> None:
+def test_a_stale_registration_socket_is_no_obstacle(folder: Path) -> None:
     """A socket file that a dead node left behind is no obstacle, and stays for the cleaning. Rules: DM-8, DM-16"""
     (folder / "device-plugins").mkdir()
     with socket.socket(socket.AF_UNIX) as kubelet:
@@ -187,7 +187,7 @@ def test_a_stale_registration_socket(folder: Path) -> None:
         assert root.layout.registration_socket.is_socket()
 
 
-def test_a_real_node(folder: Path) -> None:
+def test_a_checkpoint_without_our_marker_is_refused(folder: Path) -> None:
     """A checkpoint without our marker may be a real node's: refused, and nothing is touched."""
     (folder / "device-plugins").mkdir()
     (folder / "device-plugins" / "kubelet_internal_checkpoint").write_text("{}")
@@ -198,7 +198,7 @@ def test_a_real_node(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["pki", "cpu_manager_state", "memory_manager_state", "plugins_registry", "pod-resources"]
 )
-def test_the_root_of_a_real_kubelet(folder: Path, name: str) -> None:
+def test_the_root_of_a_real_kubelet_is_refused(folder: Path, name: str) -> None:
     """What only a kubelet makes says whose root it is, checkpoint or not; under our marker it is ours."""
     (folder / name).mkdir()
     assert f"holds {name}, so it may belong to a real node" in _refusal(folder, folder)
@@ -210,7 +210,7 @@ def test_the_root_of_a_real_kubelet(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kubelet.sock", "kubelet_internal_checkpoint"])
-def test_a_device_plugin_directory_as_root(folder: Path, name: str) -> None:
+def test_a_device_plugin_directory_is_refused_as_root(folder: Path, name: str) -> None:
     """Who names the device-plugin directory itself is told so."""
     (folder / name).touch()
 
@@ -218,7 +218,7 @@ def test_a_device_plugin_directory_as_root(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["device-plugins", "kubelet-sim"])
-def test_links_out_of_the_root(folder: Path, name: str) -> None:
+def test_a_link_out_of_the_root_is_refused(folder: Path, name: str) -> None:
     """A directory of the root that is a link could be a real node's."""
     (folder / "elsewhere").mkdir()
     (folder / "root").mkdir()
@@ -228,7 +228,7 @@ def test_links_out_of_the_root(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["root", "root/device-plugins", "root/kubelet-sim"])
-def test_files_in_the_place_of_directories(folder: Path, name: str) -> None:
+def test_a_file_in_the_place_of_a_directory_is_refused(folder: Path, name: str) -> None:
     """A file where a directory belongs is refused by its name."""
     path = folder / name
     path.parent.mkdir(exist_ok=True)
@@ -237,14 +237,14 @@ def test_files_in_the_place_of_directories(folder: Path, name: str) -> None:
     assert f"{path} is not a directory" in _refusal(folder, folder / "root")
 
 
-def test_a_file_on_the_way(folder: Path) -> None:
+def test_a_root_below_a_file_is_refused(folder: Path) -> None:
     """A root cannot be made below a file."""
     (folder / "file").touch()
 
     assert f"{folder}/file is not a directory" in _refusal(folder, folder / "file" / "a" / "root")
 
 
-def test_a_circle_of_links(folder: Path) -> None:
+def test_a_path_that_leads_nowhere_is_refused(folder: Path) -> None:
     """A path that leads nowhere is refused."""
     (folder / "a").symlink_to("b")
     (folder / "b").symlink_to("a")
@@ -253,7 +253,7 @@ def test_a_circle_of_links(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("excess", [0, 1, 30])
-def test_long_paths(folder: Path, excess: int) -> None:
+def test_a_path_too_long_for_sockets_is_refused(folder: Path, excess: int) -> None:
     """Socket paths may have 107 bytes, not characters; the refusal says how long they are."""
     rest = len("/device-plugins/kubelet.sock")
     letters = 107 + excess - rest - len(os.fsencode(folder)) - len("/")
@@ -269,7 +269,7 @@ def test_long_paths(folder: Path, excess: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "device-plugins", "kubelet-sim"])
-def test_no_permission(folder: Path, name: str) -> None:
+def test_a_directory_that_may_not_be_written_to_is_refused(folder: Path, name: str) -> None:
     """A directory that may not be written to is refused by its name."""
     root = folder / "root"
     root.mkdir()

@@ -159,7 +159,7 @@ def test_a_port_that_is_taken() -> None:
         ("node.example:1", HttpAddress("node.example", 1), False),
     ],
 )
-def test_addresses(text: str, address: HttpAddress, is_local: bool) -> None:
+def test_an_address_without_a_host_is_this_machines(text: str, address: HttpAddress, is_local: bool) -> None:
     """Without a host it is this machine, which nobody else reaches."""
     assert HttpAddress.parse(text) == address
     assert address.is_local == is_local
@@ -167,7 +167,7 @@ def test_addresses(text: str, address: HttpAddress, is_local: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "host", "1.2.3.4:", "h:65536", "h:-1", "h:1x", "::1:1", "h:٣", "h:" + "0" * 5000])
-def test_no_addresses(text: str) -> None:
+def test_a_text_that_is_no_address_is_refused(text: str) -> None:
     """Rules of writing are told."""
     with pytest.raises(UsageError, match="HOST:PORT"):
         HttpAddress.parse(text)

@@ -174,7 +174,7 @@ def test_directories_that_are_made_later(short_root: Path) -> None:
     watching(short_root, body)
 
 
-def test_links(short_root: Path) -> None:
+def test_a_link_to_a_socket_is_a_socket_of_its_own_path(short_root: Path) -> None:
     """One to a socket is a socket of its own path; one to a directory is watched, not walked. Rules: DM-146"""
     directory, outside = short_root / "plugins_registry", short_root / "outside"
     directory.mkdir()

@@ -26,7 +26,7 @@ def read(folder: Path, text: str, *, allows_outside: bool = False) -> Story:
     return story
 
 
-def test_fragments(tmp_path: Path) -> None:
+def test_steps_of_a_fragment_come_where_it_is_included(tmp_path: Path) -> None:
     """Their steps come first, or where they are included; what the story says itself counts more."""
     (tmp_path / "f.yaml").write_text(FRAGMENT)
     story = read(

@@ -30,14 +30,14 @@ from tests.unit.core.bench import (
 INIT, SIDECAR = ContainerKind.INIT, ContainerKind.SIDECAR
 
 
-def test_a_pod_without_devices() -> None:
+def test_a_pod_without_devices_is_admitted_without_any_effect() -> None:
     """It is admitted without any effect. Rules: DM-72, DM-83"""
     steps = Bench().admitting(pod("p", {"cpu": 1}))
 
     assert (steps.result, steps.seen) == (Admitted(), [])
 
 
-def test_containers_in_order() -> None:
+def test_containers_are_allocated_in_the_order_of_the_spec() -> None:
     """Init containers in spec order, sidecars in their place, then the app containers. Rules: DM-75"""
     bench = Bench()
     bench.serve(*"abcdefghijklmno")
@@ -116,7 +116,7 @@ def test_an_allocation_error_is_wrapped() -> None:
     )
 
 
-def test_devices_before_the_node() -> None:
+def test_devices_are_allocated_before_the_node_is_looked_at() -> None:
     """Allocate is called for a pod that the node has no room for. Rules: DM-72, DM-195"""
     bench = Bench(machine=quantities({"pods": 0}))
     bench.serve("a")
@@ -238,7 +238,7 @@ SITUATIONS: dict[str, tuple[Callable[[Bench], Bench], Admission]] = {
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_missing_devices(situation: str) -> None:
+def test_a_pod_that_asks_for_a_missing_device_is_rejected(situation: str) -> None:
     """The verdict on a pod that asks for one device, line by line of the table; no call is made. Rules: DM-81"""
     story, expected = SITUATIONS[situation]
     bench = story(Bench())

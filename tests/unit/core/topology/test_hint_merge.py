@@ -116,7 +116,7 @@ def test_the_closed_form_is_the_walk(lists: Lists, default: int, is_closest: boo
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.lists(HINTS, min_size=1, max_size=3), max_size=3))
-def test_any_order(lists: Lists) -> None:
+def test_the_order_of_hints_does_not_matter(lists: Lists) -> None:
     """Neither the order of lists nor of hints matters. Rules: TM-17, TM-28"""
     expected = merged(lists, DEFAULT)
 
@@ -138,7 +138,7 @@ def test_a_list_without_hints() -> None:
     assert merged([[], [wanted(1)]], DEFAULT) == possible(0, 1, 2, 3)
 
 
-def test_agreement() -> None:
+def test_a_merged_hint_is_preferred_if_all_are() -> None:
     """Preferred is what all prefer alike; those without a mask agree with everybody. Rules: TM-21"""
     assert merged([[wanted(1), wanted(2)], NO_PREFERENCE, [wanted(2), wanted(3)]], DEFAULT) == wanted(2)
 
@@ -154,7 +154,7 @@ def test_impossible_spoils_it() -> None:
     assert merged([[wanted(0)], IMPOSSIBLE], DEFAULT) == possible(0)
 
 
-def test_nothing_in_common() -> None:
+def test_masks_without_a_common_node_come_to_all_nodes() -> None:
     """Masks without a common node come to all nodes, not preferred. Rules: TM-22, TM-23"""
     assert merged([[wanted(0)], [wanted(1)]], DEFAULT) == possible(0, 1, 2, 3)
 
@@ -164,7 +164,7 @@ def test_preferred_comes_before_narrow() -> None:
     assert merged([[possible(0), wanted(1, 2, 3)], [wanted(1, 2, 3)]], DEFAULT) == wanted(1, 2, 3)
 
 
-def test_of_preferred_ones_the_narrowest() -> None:
+def test_of_preferred_hints_the_narrowest_wins() -> None:
     """Fewer nodes, then the smaller number. Rules: TM-24, TM-26"""
     assert merged([[wanted(0, 1), wanted(3), wanted(2)]], DEFAULT) == wanted(2)
     assert merged([[wanted(0, 3), wanted(1, 2)]], DEFAULT) == wanted(1, 2)
@@ -178,7 +178,7 @@ def test_as_wide_as_the_most_demanding_resource_needs() -> None:
     assert merged(lists, DEFAULT) == possible(0, 1)
 
 
-def test_none_as_wide_as_needed() -> None:
+def test_without_a_hint_as_wide_as_needed_the_next_narrower_wins() -> None:
     """Then the next narrower width, or, if all are wider, the least. Rules: TM-26, TM-28"""
     assert merged([[possible(0, 1, 2)], [possible(1, 2, 3)]], DEFAULT) == possible(1, 2)
     assert merged([[Hint(0b10000), possible(0, 1)]], DEFAULT) == possible(0, 1)
@@ -200,13 +200,13 @@ def test_nodes_that_the_kubelet_does_not_know() -> None:
     assert merged([[Hint(mask_of([8]), is_preferred=True)]], DEFAULT) == possible(0, 1, 2, 3)
 
 
-def test_a_machine_without_nodes() -> None:
+def test_a_machine_without_nodes_merges_to_an_empty_mask() -> None:
     """Nothing can be merged: an empty mask, not preferred. Rules: TM-16, TM-33"""
     assert merged([NO_PREFERENCE], 0) == Hint(0)
     assert merged([[wanted(0)]], 0) == Hint(0)
 
 
-def test_the_closest_nodes() -> None:
+def test_of_equally_many_nodes_the_closest_win() -> None:
     """With equally many nodes the smaller sum of distances, both ways, wins; then the smaller number. Rules: TM-24, TM-27"""
     lists = [[wanted(0, 1), wanted(0, 3), wanted(2, 3)]]
 
@@ -229,7 +229,7 @@ def test_few_nodes_come_before_close_ones() -> None:
     assert merged([[wanted(0, 1, 2), wanted(0, 3)]], DEFAULT, fitness) == wanted(0, 3)
 
 
-def test_only_single_nodes() -> None:
+def test_single_numa_node_keeps_hints_of_one_node_only() -> None:
     """Kept are preferred hints of one node or of no mask; a list may become empty. Rules: TM-19"""
     lists = [[wanted(0), wanted(0, 1), possible(1)], NO_PREFERENCE, IMPOSSIBLE, [Hint(0, is_preferred=True)]]
 

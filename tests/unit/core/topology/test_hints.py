@@ -12,7 +12,7 @@ from kubelet_sim.model.pod import Container, Pod
 P, MAIN = PodUID("p"), ContainerName("main")
 
 
-def test_the_zero_hint() -> None:
+def test_the_zero_hint_has_no_mask_and_is_not_preferred() -> None:
     """It has no mask and is not preferred; no mask is not a mask without bits. Rules: TM-6, TM-7"""
     assert Hint() == Hint(None, is_preferred=False)
     assert Hint(0) != Hint()
@@ -20,7 +20,7 @@ def test_the_zero_hint() -> None:
     assert Hint(3) == Hint(3)
 
 
-def test_rank() -> None:
+def test_preferred_hints_rank_before_narrower_ones() -> None:
     """Preferred ones first, whatever their width; then the narrower. Rules: TM-8"""
     wide, narrow, unwanted = Hint(7, is_preferred=True), Hint(4, is_preferred=True), Hint(1)
 

@@ -24,7 +24,7 @@ def _refusal(settings: TopologySettings, nodes: tuple[NumaNodeInfo, ...] = TWO) 
     return str(caught.value)
 
 
-def test_defaults() -> None:
+def test_the_default_policy_is_none_by_container() -> None:
     """Policy none, scope container, no options. Rules: TM-11"""
     assert TopologySettings() == TopologySettings("none", "container", {})
     assert merger(TopologySettings(), TWO).scope is Scope.NONE
@@ -56,7 +56,7 @@ def test_the_first_error_is_told(settings: TopologySettings, nodes: int, text: s
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
-def test_truths(value: str) -> None:
+def test_a_truth_is_read_in_gos_spellings(value: str) -> None:
     """Go's spellings; a false one is as if it were not there. Rules: TM-13, TM-15"""
     settings = TopologySettings("single-numa-node", "container", {CLOSEST: value})
     merger(settings, TWO)
@@ -67,7 +67,7 @@ def test_truths(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "yes", "tRUE", " true", "2", 'a"b'])
-def test_no_truths(value: str) -> None:
+def test_a_text_that_is_no_truth_is_refused(value: str) -> None:
     """Anything else is refused with its text quoted. Rules: TM-13"""
     shown = value.replace('"', '\\"')
 
@@ -93,13 +93,13 @@ def test_no_truths(value: str) -> None:
         ("+-9", f'{BAD_NUMBER}"+-9": invalid syntax'),
     ],
 )
-def test_no_limits(value: str, text: str) -> None:
+def test_a_limit_below_8_or_with_other_digits_is_refused(value: str, text: str) -> None:
     """A number from 8 on, in decimal digits with an optional sign. Rules: TM-13"""
     assert _refusal(TopologySettings("restricted", "container", {LIMIT: value})) == text
 
 
 @pytest.mark.parametrize("value, limit", [("8", 8), ("+9", 9), ("0010", 10), ("9223372036854775807", 64)])
-def test_limits(value: str, limit: int) -> None:
+def test_a_limit_allows_as_many_nodes_and_not_one_more(value: str, limit: int) -> None:
     """As many nodes are allowed, and not one more. Rules: TM-12, TM-13"""
     settings = TopologySettings("best-effort", "container", {LIMIT: value})
 
@@ -156,7 +156,7 @@ SOME: Mapping[str, list[HintsByResource]] = {
         ("single-numa-node", "nobody", Hint(None, is_preferred=True), True),
     ],
 )
-def test_policies(policy: str, case: str, result: Hint, is_admitted: bool) -> None:
+def test_each_policy_admits_what_it_should(policy: str, case: str, result: Hint, is_admitted: bool) -> None:
     """What each policy makes of an answer, on two nodes. Rules: TM-18, TM-19, TM-30, TM-31, TM-32, TM-49"""
     chosen = _merger(policy)
 
@@ -176,7 +176,7 @@ def test_a_single_node_is_no_affinity() -> None:
     "policy, result, is_admitted",
     [("best-effort", Hint(0), True), ("restricted", Hint(0), False), ("single-numa-node", Hint(), False)],
 )
-def test_no_nodes_at_all(policy: str, result: Hint, is_admitted: bool) -> None:
+def test_two_policies_refuse_every_pod_without_nodes(policy: str, result: Hint, is_admitted: bool) -> None:
     """Two policies refuse every pod there, also one that asks for nothing. Rules: TM-33"""
     chosen = _merger(policy, nodes=0)
 

@@ -80,7 +80,7 @@ def _bench(policy: str = "restricted", scope: str = "container") -> Bench:
 # ------------------------------------------------------------------------------------------ who is asked, and when
 
 
-def test_policy_none() -> None:
+def test_policy_none_asks_nobody_for_hints() -> None:
     """Nobody is asked for hints, nothing is stored, everybody allocates container by container. Rules: TM-18, TM-37, TM-38"""
     log: list[str] = []
     bench = _bench("none")
@@ -90,7 +90,7 @@ def test_policy_none() -> None:
     assert set(_stored(bench).values()) == {Hint()}
 
 
-def test_container_by_container() -> None:
+def test_each_container_is_judged_after_the_one_before_is_allocated() -> None:
     """Each is judged after the one before it has been allocated. Rules: TM-10, TM-37, TM-39"""
     log: list[str] = []
     bench = _bench()
@@ -101,7 +101,7 @@ def test_container_by_container() -> None:
     assert _stored(bench) == {"first": ON_0, "side": ON_1, "app": Hint(3, is_preferred=True)}
 
 
-def test_the_pod_at_once() -> None:
+def test_pod_scope_asks_once_for_all_containers() -> None:
     """One question, one hint for all, then everybody allocates container by container. Rules: TM-40, TM-60"""
     log: list[str] = []
     bench = _bench(scope="pod")
@@ -111,7 +111,7 @@ def test_the_pod_at_once() -> None:
     assert set(_stored(bench).values()) == {ON_1}
 
 
-def test_nobody_pins_anything() -> None:
+def test_the_stored_hint_is_all_nodes_if_nobody_pins_anything() -> None:
     """The stored hint is all nodes, but no mask under `single-numa-node`. Rules: TM-49"""
     for policy, hint in (("best-effort", Hint(3, True)), ("single-numa-node", Hint(None, True))):
         bench = _bench(policy)
@@ -143,7 +143,7 @@ def test_a_pod_that_cannot_be_aligned() -> None:
 
 
 @pytest.mark.parametrize("policy, scope", [("none", "container"), ("restricted", "container"), ("restricted", "pod")])
-def test_an_error_of_a_provider(policy: str, scope: str) -> None:
+def test_an_error_of_a_provider_ends_the_admission(policy: str, scope: str) -> None:
     """It is wrapped, nobody after it allocates, and what is stored stays. Rules: TM-38, TM-39, TM-40, TM-43"""
     log: list[str] = []
     bench = _bench(policy, scope)
@@ -163,7 +163,7 @@ def test_an_error_with_a_reason_of_its_own() -> None:
     assert _admit(bench, Provider("a", [], failures={"app": TopologyRefused()})) == UNALIGNED
 
 
-def test_a_later_admission_overwrites() -> None:
+def test_a_later_admission_overwrites_the_stored_hint() -> None:
     """The newest hint is the one that counts. Rules: TM-45"""
     bench = _bench("best-effort")
     for hint in (ON_0, ON_1):
@@ -197,7 +197,7 @@ def _hint(bench: Bench, uid: str, name: str = "main") -> Hint:
     return bench.state.affinities.of(PodUID(uid), ContainerName(name))
 
 
-def test_aligned_devices() -> None:
+def test_aligned_devices_come_from_the_node_that_has_both() -> None:
     """Two resources come from the node that has both, though others are free. Rules: DM-91, DM-121, TM-66"""
     bench = _bench("single-numa-node")
     bench.serve(dev("a", 0), dev("b", 1), dev("c", 1))
@@ -293,7 +293,7 @@ def test_under_policy_none_such_a_pod_reclaims_nothing() -> None:
     assert bench.ids("p") == {"a"}
 
 
-def test_a_failed_allocation_under_a_policy() -> None:
+def test_a_failed_allocation_is_told_alike_under_a_policy() -> None:
     """The plugin's error is told as without one. Rules: DM-78, TM-43"""
     bench = _bench()
     bench.serve(dev("a", 1))

@@ -108,7 +108,7 @@ def test_topology_is_absent_or_empty_or_there() -> None:
         ({"prestart": {"no_response": True}}, "prestart: prestart has no key 'no_response'"),
     ],
 )
-def test_a_wrong_script(change: dict[str, Any], words: str) -> None:
+def test_a_wrong_script_is_refused_with_its_key(change: dict[str, Any], words: str) -> None:
     """The error names the key and what was expected there."""
     with pytest.raises(UsageError) as caught:
         read_script({**LEAST, **change})

@@ -82,7 +82,7 @@ def test_what_is_no_matcher_is_refused(wrong: Any) -> None:
         check({"a": [wrong]})
 
 
-def test_patience() -> None:
+def test_patience_says_how_long_and_by_which_clock() -> None:
     """How long, by which clock, and what else is expected."""
     assert patience({"within": "5m", "clock": "node", "a": 1}) == (Patience(300.0, "node"), {"a": 1})
     assert patience({"a": 1}) == (None, {"a": 1})

@@ -150,7 +150,7 @@ def test_a_wrong_step(step: Any, words: str) -> None:
         ({"steps": {}}, "steps: expected a list"),
     ],
 )
-def test_a_wrong_story(change: dict[str, Any], words: str) -> None:
+def test_a_wrong_story_is_refused_with_file_and_key(change: dict[str, Any], words: str) -> None:
     """The error names file, story and key."""
     error = error_of(story(**change))
     assert error.startswith("f.yaml: s: ")

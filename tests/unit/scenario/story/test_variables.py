@@ -25,7 +25,7 @@ KNOWN = {"n": 3, "t": "text", "m": {"a.b": ["x", {"k": "v"}]}, "yes": True}
         ("$n {n}", "$n {n}"),
     ],
 )
-def test_references(text: str, value: Any) -> None:
+def test_a_reference_alone_becomes_the_value(text: str, value: Any) -> None:
     """One alone becomes the value, others stand in their text."""
     assert filled({"k": [text]}, KNOWN) == {"k": [value]}
 
@@ -41,7 +41,7 @@ def test_references(text: str, value: Any) -> None:
         ("${n!}", "expected .key or"),
     ],
 )
-def test_wrong_references(text: str, problem: str) -> None:
+def test_a_wrong_reference_says_which_there_are(text: str, problem: str) -> None:
     """An error about a reference says which variables and keys there are."""
     with pytest.raises(UsageError, match=None) as caught:
         filled(text, KNOWN)
