@@ -225,7 +225,7 @@ class Node:
     ) -> None:
         how.check()
         async with self._life:
-            self._require_root()
+            _ = self.root  # raises if the node is not started
             if wants_none and self._processes.is_there:
                 raise UsageError("a kubelet runs on this node already; use restart")
             await self.kill()
@@ -251,7 +251,7 @@ class Node:
         def dispatch(kubelet: Kubelet) -> asyncio.Task[None]:
             return kubelet.run(self.pods.dispatch(kubelet, seed))
 
-        return await self._processes.come_back(self._require_root().layout, how, dispatch)
+        return await self._processes.come_back(self.root.layout, how, dispatch)
 
     async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> Kubelet:
         """The second half of `restart`, without pods: a process whose sources are not ready yet.
@@ -260,7 +260,7 @@ class Node:
             running: the containers that the runtime reports running (DM-110).
             active: pods that count as active before they are admitted again.
         """
-        kubelet = await self._processes.boot(self._require_root().layout, running, active)
+        kubelet = await self._processes.boot(self.root.layout, running, active)
         kubelet.run(self.pods.take_notices(kubelet))
         return kubelet
 
@@ -296,6 +296,15 @@ class Node:
         """Compute the node status now. Rules: DM-65"""
         return await self._processes.status_round(self.kubelet)
 
+    async def lose_registration_server(self, cause: str = "accept: use of closed network connection") -> None:
+        """Let the listener on `kubelet.sock` fail, which a kubelet only mends by a restart.
+
+        The file goes, the health check `device-plugin` fails with the cause; plugins that are there stay.
+
+        Rules: DM-12
+        """
+        await self.kubelet.lose_registration_server(cause)
+
     # --- what there is
 
     @property
@@ -316,10 +325,7 @@ class Node:
 
     @property
     def root(self) -> Root:
-        """The root directory of a started node."""
-        return self._require_root()
-
-    def _require_root(self) -> Root:
+        """The root directory of a started node. Raises `UsageError` if it is not started."""
         if self._root is None:
             raise UsageError("the node is not started")
         return self._root

@@ -232,7 +232,7 @@ def test_a_lost_registration_server_is_told(on_bench: RunOnBench) -> None:
     async def body(it: Bench) -> None:
         await it.plugin(device("a"))
         assert await _get(it.node, "/healthz") == (200, "text/plain; charset=utf-8", "ok")
-        await it.node.kubelet.lose_registration_server("accept: boom")
+        await it.node.lose_registration_server("accept: boom")
         words = "device plugin registration gRPC server failed and no device plugins can register: accept: boom"
         status, _, text = await _get(it.node, "/healthz/device-plugin")
         assert (status, text) == (500, f"internal server error: device registration error: {words}\n")
