@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from kubelet_sim.container import KubeletContext, container_config
 from kubelet_sim.container.config import ContainerConfig, Giver, MadeByKubelet, Propagation
@@ -144,6 +145,15 @@ def test_the_downward_api_knows_the_pod_and_not_the_plugins() -> None:
     assert [each.what for each in config.not_simulated] == [
         "envFrom Secret s", "env IP", "env MEMORY", "env KEY", "service variables",
     ]  # fmt: skip
+
+
+def test_a_pod_that_is_bound_knows_its_node() -> None:
+    """What the pod says counts before the name that nodes have if nobody chose one. Rules: DM-129"""
+    env = [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
+    bound = pod({"env": env})
+    manifest = {**bound.manifest, "spec": {**bound.manifest["spec"], "nodeName": "n1"}}
+    config = container_config(evolve(bound, manifest=manifest), "main", ContainerSpec())
+    assert values(config) == [("NODE", "n1")]
 
 
 def test_a_key_that_is_not_there() -> None:

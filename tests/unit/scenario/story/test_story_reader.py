@@ -260,3 +260,10 @@ def test_a_command_that_never_is_ready(verb: str) -> None:
     )
     for step in ({"do": "register", "plugin": "p", "nowait": True}, {"do": "start", "plugin": "p"}):
         assert story_from_mapping(story(plugins=plugins, steps=[step])).steps
+
+
+def test_the_node_of_a_story_has_a_name() -> None:
+    """One that is none is refused where it stands."""
+    assert story_from_mapping(story(), source="f.yaml").node.name == "kubelet-sim"
+    assert story_from_mapping(story(node={"name": "n1.a"}), source="f.yaml").node.name == "n1.a"
+    assert "'N 1' is no node name: expected lower-case letters" in error_of(story(node={"name": "N 1"}))
