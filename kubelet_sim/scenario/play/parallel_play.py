@@ -13,7 +13,6 @@ from attrs import evolve, frozen
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.scenario.play.player import NotPlayable, Played, play
 from kubelet_sim.scenario.play.report import wrong_step_text
-from kubelet_sim.scenario.play.settled_node import lives_by_itself
 from kubelet_sim.scenario.story.story import Story
 
 PATIENCE_S = 120.0
@@ -75,7 +74,7 @@ async def check(
                 story,
                 to_the_end=to_the_end,
                 transcript=transcript,
-                settles=settles and lives_by_itself(story),
+                settles=settles and story.lives_by_itself,
             )
             outcome = await _outcome(story, playing, patience_s)
             return evolve(outcome, duration_s=time.monotonic() - begun_s)

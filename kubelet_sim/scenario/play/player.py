@@ -24,7 +24,6 @@ from kubelet_sim.node.node import Node
 from kubelet_sim.node.recording.writer import recorded
 from kubelet_sim.profiles import Profile
 from kubelet_sim.scenario.play.observed_calls import ObservedCalls
-from kubelet_sim.scenario.play.settled_node import settle_before
 from kubelet_sim.scenario.play.stage import StoryStage
 from kubelet_sim.scenario.play.watched_calls import WatchedCalls
 from kubelet_sim.scenario.story.expectations import matches, patience
@@ -33,6 +32,11 @@ from kubelet_sim.scenario.story.story import NO_EXPECTATION, Step, Story
 from kubelet_sim.tasks import to_its_end
 from kubelet_sim.transcript import Record
 from kubelet_sim.wire.unix_socket import short_folder
+
+QUIET_S = 1.0
+"""How long nothing may happen, in real time, before a node counts as settled."""
+LONGEST_S = 60.0
+"""How long is waited for that; a plugin that is never quiet has no end of it."""
 
 
 class NotPlayable(KubeletSimError):
@@ -98,13 +102,29 @@ async def play(
         for step in story.steps:
             order.follow(step.choices)
             if settles:
-                await settle_before(stage, step)
+                await _settle_before(stage, step)
             played.append(done := await play_step(stage, step, saved))
             if not to_the_end and not done.is_right:
                 break
             if step.save is not None and not done.failure:
                 saved[step.save] = done.came
     return Played(story, tuple(played))
+
+
+async def _settle_before(stage: StoryStage, step: Step) -> None:
+    """Before a step that tells something, return when the node is quiet and each running plugin is ready.
+
+    A plugin that does not become ready in the time that the story gives it is as settled as it will be.
+    """
+    if not step.kind.tells:
+        return
+    loop = asyncio.get_running_loop()
+    begun_s = loop.time()
+    while (left_s := begun_s + LONGEST_S - loop.time()) > 0:
+        with stage.bell.listening() as rung:
+            has_changed = await rung(min(QUIET_S, left_s))
+        if not has_changed and stage.commands.are_ready(loop.time() - begun_s):
+            return
 
 
 async def play_step(stage: StoryStage, step: Step, saved: Mapping[str, Any] | None = None) -> PlayedStep:

@@ -25,7 +25,6 @@ from kubelet_sim.errors import KubeletSimError, TransportError, UsageError
 from kubelet_sim.manifests.documents import read_documents
 from kubelet_sim.scenario.play.parallel_play import StoryOutcome, check
 from kubelet_sim.scenario.play.player import PlayedStep
-from kubelet_sim.scenario.play.settled_node import lives_by_itself
 from kubelet_sim.scenario.record.expectation_edits import with_expectations
 from kubelet_sim.scenario.record.shared_text import pattern, without_times
 from kubelet_sim.scenario.story.expectations import is_matcher
@@ -117,14 +116,15 @@ async def record(
     stories = read_stories(text, source, allows_outside=allows_outside)
     file = StoryFile.read(text, source)
     outcomes = await _played(stories, at_once)
-    again = {outcome.story.name: outcome for outcome in await _played(filter(lives_by_itself, stories), at_once)}
+    lively = [story for story in stories if story.lives_by_itself]
+    again = {outcome.story.name: outcome for outcome in await _played(lively, at_once)}
     written = file.recorded(outcomes, again)
     edited = None if written.is_json else _edited(text, source, written, outcomes, again)
     text = edited or written.text()
     if StoryFile.read(text, source).documents != written.documents:
         raise TransportError(f"{source}: what came could not be written such that it reads the same")
     stories = read_stories(text, source, allows_outside=allows_outside)
-    async for outcome in check(filter(lives_by_itself, stories), at_once=at_once):
+    async for outcome in check((story for story in stories if story.lives_by_itself), at_once=at_once):
         if not outcome.is_passed:
             raise _did_not_come_again(outcome)
     return text, stories
@@ -196,7 +196,7 @@ def _expectation(story: Story, step: PlayedStep, again: StoryOutcome | None) -> 
     waits: Mapping[str, Any] = {}
     if isinstance(step.step.expect, Mapping) and "within" in step.step.expect:
         waits = {key: step.step.expect[key] for key in ("within", "clock") if key in step.step.expect}
-    elif step.step.kind.is_look and lives_by_itself(story):
+    elif step.step.kind.is_look and story.lives_by_itself:
         waits = {"within": WITHIN}
     if not waits:
         return told

@@ -70,3 +70,8 @@ class Story:
     def commands(self) -> Mapping[str, CommandScript]:
         """The plugins of the story that are commands, by name."""
         return {name: each for name, each in self.plugins.items() if isinstance(each, CommandScript)}
+
+    @property
+    def lives_by_itself(self) -> bool:
+        """Whether things happen in it that no step waits for: plugins that are commands, or pods that are run."""
+        return bool(self.commands) or self.node.runs_containers
