@@ -16,156 +16,172 @@ class Fault:
     new: str
 
 
-_CHOICE, _REUSE, _AFFINITY, _ALLOCATION = "choice.py", "reuse.py", "affinity.py", "allocation.py"
-_HINTS, _PREPARATION, _BOOKS = "device_hints.py", "preparation.py", "books.py"
-_MERGING, _SETTINGS, _SCOPES = "topology/merging.py", "topology/settings.py", "topology/scopes.py"
+_SELECTION, _REUSABLE, _SPLIT, _ALLOCATION = (
+    "devices/device_selection.py",
+    "devices/reusable_devices.py",
+    "devices/affinity_split.py",
+    "devices/allocation.py",
+)
+_HINTS, _PREPARATION, _ALLOCATIONS = (
+    "devices/device_hints.py",
+    "devices/container_preparation.py",
+    "devices/allocations.py",
+)
+_MERGE, _SETTINGS, _MANAGER = "topology/hint_merge.py", "topology/settings.py", "topology/topology_manager.py"
 
 FAULTS = (
-    # ------------------------------------------------------------------------------------------ choice
+    # ------------------------------------------------------------------------------------------ device selection
     Fault(
         "the plugin is asked although just as many are aligned as needed",
-        _CHOICE,
+        _SELECTION,
         "if taking.needed < len(split.aligned):",
         "if taking.needed <= len(split.aligned):",
     ),
-    Fault("the remaining size is asked for", _CHOICE, "must_include, size)", "must_include, size - len(taking.taken))"),
+    Fault(
+        "the remaining size is asked for", _SELECTION, "must_include, size)", "must_include, size - len(taking.taken))"
+    ),
     Fault(
         "what was taken already is not offered",
-        _CHOICE,
+        _SELECTION,
         "frozenset(free).union(taking.taken)",
         "frozenset(free).difference(taking.taken)",
     ),
-    Fault("must-include is empty", _CHOICE, 'tuple(arrange("DM-94", taking.taken))', "()"),
+    Fault("must-include is empty", _SELECTION, 'tuple(arrange("DM-94", taking.taken))', "()"),
     Fault(
         "everything free is offered in place of the aligned",
-        _CHOICE,
+        _SELECTION,
         "resource, split.aligned, taking, required)",
         "resource, available, taking, required)",
     ),
     Fault(
         "preferred devices outside of the aligned are taken",
-        _CHOICE,
+        _SELECTION,
         "taking.take(preferred & split.aligned,",
         "taking.take(preferred & available,",
     ),
     Fault(
         "foreign preferred ids are taken",
-        _CHOICE,
+        _SELECTION,
         "taking.take(preferred & available,",
         "taking.take(preferred,",
     ),
     Fault(
         "the plugin's preference is not listened to",
-        _CHOICE,
+        _SELECTION,
         "taking.take(preferred & available,",
         "taking.take(frozenset[DeviceID](),",
     ),
     Fault(
         "devices without affinity come before unaligned ones",
-        _CHOICE,
+        _SELECTION,
         'taking.take(split.unaligned, "DM-92")\n            taking.take(split.no_affinity, "DM-92")',
         'taking.take(split.no_affinity, "DM-92")\n            taking.take(split.unaligned, "DM-92")',
     ),
     Fault(
         "unaligned devices are not taken",
-        _CHOICE,
+        _SELECTION,
         'taking.take(split.unaligned, "DM-92")',
         "pass",
     ),
     Fault(
         "the total is told in place of what is still needed",
-        _CHOICE,
+        _SELECTION,
         "Requested: {taking.needed}, Available",
         "Requested: {required}, Available",
     ),
     Fault(
         "one device too few passes",
-        _CHOICE,
+        _SELECTION,
         "if len(available) < taking.needed:",
         "if len(available) < taking.needed - 1:",
     ),
     Fault(
         "handed-on devices have to be healthy",
-        _CHOICE,
+        _SELECTION,
         'taking.take(reusable, "DM-90")',
         'taking.take(reusable & state.healthy[resource], "DM-90")',
     ),
-    Fault("handed-on devices are not taken over", _CHOICE, 'taking.take(reusable, "DM-90")', "pass"),
+    Fault("handed-on devices are not taken over", _SELECTION, 'taking.take(reusable, "DM-90")', "pass"),
     Fault(
         "a plugin is asked that does not want to be",
-        _CHOICE,
+        _SELECTION,
         "or not endpoint.options.get_preferred_allocation_available",
         "or False",
     ),
     Fault(
         "an error of the question is swallowed",
-        _CHOICE,
+        _SELECTION,
         'raise AllocationFailed(text, rule="DM-96") from failure',
         "return frozenset()",
     ),
     Fault(
         "a stopped endpoint is asked",
-        _CHOICE,
+        _SELECTION,
         "CallGetPreferredAllocation(live_client(endpoint),",
         "CallGetPreferredAllocation(endpoint.client or ClientID(0),",
     ),
-    Fault("chosen ids are in use only when they are recorded", _CHOICE, "books.take(self._resource, device)", "pass"),
+    Fault(
+        "chosen ids are in use only when they are recorded", _SELECTION, "books.take(self._resource, device)", "pass"
+    ),
     Fault(
         "running containers are checked first",
-        _CHOICE,
+        _SELECTION,
         "if record is not None and needed != 0:",
         "if state.sources_ready and record is not None and needed != 0:",
     ),
-    Fault("a running container is checked", _CHOICE, "if spares and ran_at_start(", "if False and ran_at_start("),
-    Fault("health of held devices is not looked at", _CHOICE, "if not have <= healthy:", "if False:"),
+    Fault("a running container is checked", _SELECTION, "if spares and ran_at_start(", "if False and ran_at_start("),
+    Fault("health of held devices is not looked at", _SELECTION, "if not have <= healthy:", "if False:"),
     Fault(
         "an error frees what was taken",
-        _CHOICE,
+        _SELECTION,
         'text = f"device plugin GetPreferredAllocation',
         'context.state.books.recount()\n        text = f"device plugin GetPreferredAllocation',
     ),
     Fault(
         "a device that others took meanwhile is looked at again",
-        _CHOICE,
+        _SELECTION,
         "taking.take(preferred & available,",
         "taking.take(preferred & frozenset(state.healthy.get(resource, ())),",
     ),
     # ------------------------------------------------------------------------------------------- reuse
-    Fault("a sidecar hands on", _REUSE, "if kind is ContainerKind.INIT:", "if kind is not ContainerKind.APP:"),
+    Fault("a sidecar hands on", _REUSABLE, "if kind is ContainerKind.INIT:", "if kind is not ContainerKind.APP:"),
     Fault(
-        "an app container hands on", _REUSE, "if kind is ContainerKind.INIT:", "if kind is not ContainerKind.SIDECAR:"
+        "an app container hands on",
+        _REUSABLE,
+        "if kind is ContainerKind.INIT:",
+        "if kind is not ContainerKind.SIDECAR:",
     ),
-    Fault("an init container takes away", _REUSE, "if kind is ContainerKind.INIT:", "if False:"),
-    Fault("an app container takes nothing away", _REUSE, ".difference_update(record.ids)", ".difference_update(())"),
+    Fault("an init container takes away", _REUSABLE, "if kind is ContainerKind.INIT:", "if False:"),
+    Fault("an app container takes nothing away", _REUSABLE, ".difference_update(record.ids)", ".difference_update(())"),
     Fault(
         "a later init container replaces what is handed on",
-        _REUSE,
+        _REUSABLE,
         "self._ids.setdefault(resource, set()).update(record.ids)",
         "self._ids[resource] = set(record.ids)",
     ),
-    Fault("the table survives another pod", _REUSE, "self._pod, self._ids = pod, {}", "self._pod = pod"),
-    Fault("the table ends with every container", _REUSE, "if pod != self._pod:", "if True:"),
-    Fault("other pods take over, too", _REUSE, " if pod == self._pod else frozenset()", ""),
+    Fault("the table survives another pod", _REUSABLE, "self._pod, self._ids = pod, {}", "self._pod = pod"),
+    Fault("the table ends with every container", _REUSABLE, "if pod != self._pod:", "if True:"),
+    Fault("other pods take over, too", _REUSABLE, " if pod == self._pod else frozenset()", ""),
     # ---------------------------------------------------------------------------------------- affinity
-    Fault("an empty mask is none", _AFFINITY, "if affinity is None or", "if not affinity or"),
+    Fault("an empty mask is none", _SPLIT, "if affinity is None or", "if not affinity or"),
     Fault(
-        "node -1 is a node elsewhere", _AFFINITY, "any(node != NO_NUMA_NODE for node in on)", "any(True for node in on)"
+        "node -1 is a node elsewhere", _SPLIT, "any(node != NO_NUMA_NODE for node in on)", "any(True for node in on)"
     ),
     Fault(
         "all nodes of a device have to be in the mask",
-        _AFFINITY,
+        _SPLIT,
         "if touching(on) & affinity)",
         "if touching(on) and not touching(on) & ~affinity)",
     ),
     Fault(
         "only the first node of a device counts",
-        _AFFINITY,
+        _SPLIT,
         "if touching(on) & affinity)",
         "if touching(on[:1]) & affinity)",
     ),
     Fault(
         "only healthy devices bring topology",
-        _AFFINITY,
+        _SPLIT,
         "is not None) for device in devices)",
         "is not None) for device in devices if device.is_healthy)",
     ),
@@ -273,41 +289,41 @@ FAULTS = (
     # ---------------------------------------------------------------------------------------- merging
     Fault(
         "overlap is agreement",
-        _MERGING,
+        _MERGE,
         "set.intersection(*outspoken) if outspoken else set().union(*opinions)",
         "{a & b for a in opinions[0] for b in opinions[-1] if a is not None and b is not None} if outspoken else set().union(*opinions)",
     ),
     Fault(
         "the default is cut before masks are compared",
-        _MERGING,
+        _MERGE,
         "opinions = [{hint.mask for",
         "opinions = [{hint.mask if hint.mask is None else hint.mask & default for",
     ),
     Fault(
         "hints that are not preferred agree",
-        _MERGING,
+        _MERGE,
         " for hint in hints if hint.is_preferred} for hints in lists]",
         " for hint in hints} for hints in lists]",
     ),
-    Fault("who abstains spoils the agreement", _MERGING, "if None not in opinion]", "if opinion]"),
+    Fault("who abstains spoils the agreement", _MERGE, "if None not in opinion]", "if opinion]"),
     Fault(
         "the narrowest result always wins",
-        _MERGING,
+        _MERGE,
         "max((w for w in widths if w <= best), default=min(widths))",
         "min(widths)",
     ),
     Fault(
-        "the widest result wins", _MERGING, "max((w for w in widths if w <= best), default=min(widths))", "max(widths)"
+        "the widest result wins", _MERGE, "max((w for w in widths if w <= best), default=min(widths))", "max(widths)"
     ),
     Fault(
         "the least demanding resource counts",
-        _MERGING,
+        _MERGE,
         "return max((width(mask) for mask in narrowest",
         "return min((width(mask) for mask in narrowest",
     ),
-    Fault("empty masks stay", _MERGING, "for other in offered} - {0}", "for other in offered}"),
-    Fault("single nodes need not be preferred", _MERGING, "if hint.is_preferred and (hint.mask", "if (hint.mask"),
-    Fault("single nodes may be two", _MERGING, "width(hint.mask) == 1)", "width(hint.mask) <= 2)"),
+    Fault("empty masks stay", _MERGE, "for other in offered} - {0}", "for other in offered}"),
+    Fault("single nodes need not be preferred", _MERGE, "if hint.is_preferred and (hint.mask", "if (hint.mask"),
+    Fault("single nodes may be two", _MERGE, "width(hint.mask) == 1)", "width(hint.mask) <= 2)"),
     # ------------------------------------------------------------------------------ settings and scopes
     Fault("best-effort refuses", _SETTINGS, "in (Policy.NONE, Policy.BEST_EFFORT)", "is Policy.NONE"),
     Fault(
@@ -325,26 +341,26 @@ FAULTS = (
     Fault("closeness before width", _SETTINGS, "return width(mask), sum(", "return sum("),
     Fault(
         "the hint of the container before is used",
-        _SCOPES,
+        _MANAGER,
         "self.context.state.affinities.store(pod.uid, container.name, hint)",
         "self.context.state.affinities.store(pod.uid, next(pod.all_containers()).name, hint)",
     ),
     Fault(
         "the providers after the first do not allocate",
-        _SCOPES,
+        _MANAGER,
         "            for provider in self.providers:\n                yield",
         "            for provider in self.providers[:1]:\n                yield",
     ),
-    Fault("hints are stored under policy none", _SCOPES, "if scope is not Scope.NONE:", "if True:"),
+    Fault("hints are stored under policy none", _MANAGER, "if scope is not Scope.NONE:", "if True:"),
     Fault(
         "all containers are judged before any is allocated",
-        _SCOPES,
+        _MANAGER,
         "            if scope is Scope.CONTAINER:\n                answers",
         "            if scope is not Scope.NONE:\n                answers",
     ),
     Fault(
         "a refusal is an unexpected error",
-        _SCOPES,
+        _MANAGER,
         "return Rejected(refusal.reason, refusal.text)",
         'return Rejected("UnexpectedAdmissionError", refusal.text)',
     ),
@@ -387,56 +403,61 @@ FAULTS = (
     Fault("of a bare status all is shown", _PREPARATION, "cause.description if", "None if"),
     Fault("late allocation is left out", _PREPARATION, "    if is_incomplete:\n", "    if False:\n"),
     # ------------------------------------------------------------------------------------------ books
-    Fault("a new count forgets nothing", _BOOKS, "self.in_use = {resource:", "self.in_use |= {resource:"),
-    Fault("sharing is not noted", _BOOKS, "self.shared |= {(resource, device) for device in also_held}", "pass"),
+    Fault("a new count forgets nothing", _ALLOCATIONS, "self.in_use = {resource:", "self.in_use |= {resource:"),
+    Fault("sharing is not noted", _ALLOCATIONS, "self.shared |= {(resource, device) for device in also_held}", "pass"),
     Fault(
         "containers of one pod share like pods",
-        _BOOKS,
+        _ALLOCATIONS,
         "self._holders.pods(resource, device) - {pod}",
         "self._holders.of(resource, device)",
     ),
     Fault(
         "an entry outlives its record",
-        _BOOKS,
+        _ALLOCATIONS,
         "            if self._entries.pop(key, None) is not None:\n",
         "            if False:\n",
     ),
     Fault(
         "who let go of a device still holds it",
-        _BOOKS,
+        _ALLOCATIONS,
         "            self._holders.remove(resource, record.ids, (pod, container))\n",
         "",
     ),
     # ------------------------------------------------------------------------------------ the checkpoint's text
     Fault(
         "a list is known by its name alone",
-        "checkpoint_parts.py",
+        "checkpoint_file/encoder.py",
         "if part is None or part.of is not ids:",
         "if part is None:",
     ),
     Fault(
         "a set is known by its name alone",
-        "arranged.py",
+        "devices/ordered_lists.py",
         "if before is not None and before[0] is ids:",
         "if before is not None:",
     ),
     Fault(
         "the checksum behind an entry is not kept",
-        "checkpoint_parts.py",
+        "checkpoint_file/encoder.py",
         "state = part.state = part.dump",
         "state = part.dump",
     ),
-    Fault("a stretch is the same behind any state", "running_hash.py", "kind = state & _LOWEST", "kind = 0"),
+    Fault(
+        "a stretch is the same behind any state",
+        "checkpoint_file/running_hash.py",
+        "kind = state & _LOWEST",
+        "kind = 0",
+    ),
     # --------------------------------------------------------------------------------- around all these
     Fault(
         "no sidecar runs beside an init container",
-        "requests.py",
+        "kubelet/pod_requests.py",
         "beside = dict(running)",
         "beside: dict[str, Fraction] = {}",
     ),
     Fault(
         "a sidecar is over before the apps start",
-        "requests.py",
+        "kubelet/pod_requests.py",
         "        if container.kind is ContainerKind.SIDECAR:\n            _add(running, of(container))\n",
         "        if container.kind is ContainerKind.SIDECAR:\n            pass\n",
     ),
@@ -465,18 +486,26 @@ FAULTS = (
         "for node in nodes if 0 <= node <= LAST_NODE)",
         "for node in (each % 64 for each in nodes))",
     ),
-    Fault("a refused pod stays active", "admission.py", "context.state.active_pods.pop(pod.uid, None)", "pass"),
     Fault(
-        "a pod is active after its admission only", "admission.py", "    context.state.active_pods[pod.uid] = pod\n", ""
+        "a refused pod stays active", "kubelet/pod_admission.py", "context.state.active_pods.pop(pod.uid, None)", "pass"
+    ),
+    Fault(
+        "a pod is active after its admission only",
+        "kubelet/pod_admission.py",
+        "    context.state.active_pods[pod.uid] = pod\n",
+        "",
     ),
     Fault(
         "a reclaim that finds nobody counts anew",
-        "reclaim.py",
+        "devices/reclaim.py",
         "<= state.active_pods.keys():\n        return",
         ">= {0}:\n        return",
     ),
     Fault(
-        "a reclaim does not wait for the sources", "reclaim.py", "    if not state.sources_ready:\n        return\n", ""
+        "a reclaim does not wait for the sources",
+        "devices/reclaim.py",
+        "    if not state.sources_ready:\n        return\n",
+        "",
     ),
     Fault("eight nodes are one too many", _SETTINGS, "if len(nodes) > limit:", "if len(nodes) >= limit:"),
 )
