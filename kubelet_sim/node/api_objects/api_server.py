@@ -32,7 +32,7 @@ class Kind:
 
 PODS, NODES, EVENTS = Kind("Pod", "pods"), Kind("Node", "nodes", is_namespaced=False), Kind("Event", "events")
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.plural: kind for kind in (PODS, NODES, EVENTS)})
-"""Those that a node has to do with, by plural."""
+"""The kinds of objects that a node has to do with, by plural."""
 
 KEPT_EVENTS = 1000
 """How many events are worth remembering; an API server keeps them for an hour."""
@@ -108,7 +108,7 @@ class ObjectList:
 
 @frozen
 class Preconditions:
-    """What must hold of an object that is to be changed. Raises `ObjectConflict` otherwise."""
+    """What must hold of an object that is to be changed; otherwise the change is an `ObjectConflict`."""
 
     uid: str | None = None
     resource_version: str | None = None

@@ -16,10 +16,10 @@ from kubelet_sim.node.api_objects.api_server import EVENTS, KEPT_EVENTS, ApiServ
 from kubelet_sim.node.api_objects.node_times import NodeTimes
 
 LONGEST_MESSAGE = 16_384
-"""Characters: a message may hold what a plugin wrote."""
+"""The most characters of a message, which may hold what a plugin wrote."""
 NORMAL, WARNING = "Normal", "Warning"
 NODE_EVENTS_NAMESPACE = "default"
-"""Where the events of what has no namespace are."""
+"""The namespace of events about objects that have none."""
 
 
 @define
@@ -39,14 +39,14 @@ class EventRecorder:
     _kept: int = KEPT_EVENTS
     _told: dict[tuple[str, str, str, str, str], EventView] = field(factory=dict)
     _names: dict[tuple[str, str, str, str, str], str] = field(factory=dict)
-    """Those of their objects."""
+    """The name of each event's object."""
     _count: int = 0
 
     def __len__(self) -> int:
         return len(self._told)
 
     def views(self) -> tuple[EventView, ...]:
-        """Those that are remembered, in order of the last time each was told."""
+        """Returns the events that are remembered, in order of the last time each was told."""
         return tuple(self._told.values())
 
     async def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
@@ -78,7 +78,7 @@ class EventRecorder:
             del self._told[oldest], self._names[oldest]
 
     async def _create(self, view: EventView, about: Mapping[str, str]) -> str:
-        """The name is made of the time, as a kubelet does, and of a number: a clock may stand still."""
+        """Create the event and return its name, which is made of the time, as a kubelet does, and of a number: clocks may stand still."""
         self._count += 1
         name = f"{about['name']}.{self._times.nanoseconds() + self._count:x}"
         source = {"component": "kubelet", "host": self._node_name}
@@ -101,7 +101,7 @@ class EventRecorder:
         return name
 
     async def _count_up(self, view: EventView, name: str, about: Mapping[str, str]) -> str:
-        """An event that the API server has forgotten meanwhile is made anew, with what was counted."""
+        """Tell of the higher count and return the event's name; one that the API server has forgotten is created anew."""
         patch = {"count": view.count, "lastTimestamp": self._times.at(view.at_s)}
         try:
             await self._api.patch(EVENTS, name, about.get("namespace", NODE_EVENTS_NAMESPACE), patch)

@@ -57,7 +57,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 _AMOUNTS = frozenset({"limits", "overhead", "requests"})
 _AMOUNT = frozenset({"divisor", "sizeLimit"})
 SIZES = ("cpu", "memory")
-"""What can be changed of a pod that runs, and decides on its quality of service."""
+"""The resources that can be changed of a pod that runs, and that decide on its quality of service."""
 
 
 def new_pod(pod: Pod, node_name: str, phase: str = "Pending") -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _container(container: dict[str, Any], *, has_host_network: bool) -> dict[str
 
 
 def _pull_policy(image: str) -> str:
-    """`Always` for the tag `latest`, which is that of an image without tag and digest."""
+    """The default of `imagePullPolicy`: `Always` for the tag `latest`, which is that of an image without tag and digest."""
     name, _, digest = image.rsplit("/", 1)[-1].partition("@")
     tag = name.partition(":")[2] or ("" if digest or not image else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
@@ -137,7 +137,7 @@ def _completed(value: Any, key: str = "", *, is_projection: bool = False) -> Any
 
 
 def _with(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given, and defaults for what is not; an empty text is none."""
+    """A mapping with defaults for the entries that it lacks; an empty text lacks."""
     return {**defaults, **{name: each for name, each in given.items() if each != "" or name not in defaults}}
 
 
@@ -157,5 +157,5 @@ def _canonical(value: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _canonical_text(text: str) -> str:
-    """Remembered, as many pods ask for the same. Raises `ValueError` for what is no amount."""
+    """The canonical form of an amount, remembered, as many pods ask for the same. Raises `ValueError` for what is no amount."""
     return Quantity.parse(text.strip(" \t\r\n")).canonical

@@ -18,7 +18,7 @@ from kubelet_sim.node.api_objects.api_server import NODES, ApiServer, Object, Ob
 from kubelet_sim.node.api_objects.node_times import NodeTimes
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""What Go calls them; others have one name."""
+"""Go's names of architectures that Python calls otherwise."""
 REPORT_PERIOD_S = 300.0
 """How long a status that does not change is not told again."""
 _CONDITIONS = (
@@ -103,7 +103,7 @@ class NodeRegistration:
         return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}}
 
     def _status(self, node: NodeObject) -> dict[str, Any]:
-        """All of it but the conditions, which have times."""
+        """The status of the Node but for its conditions, which have times."""
         machine, boot = (str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{self._name}/{each}")) for each in ("", self._boots))
         return {
             "capacity": _texts(node.capacity),

@@ -25,19 +25,19 @@ class NodeTimes:
     passed_s: Callable[[], float]
 
     def at(self, passed_s: float) -> str:
-        """So many seconds after the start of the node, as the API writes it: RFC 3339, to the second."""
+        """Returns the time so many seconds after the start of the node, as the API writes it: RFC 3339, to the second."""
         return _rfc3339(int(self._start.timestamp() + passed_s))
 
     def now(self, later_s: float = 0.0) -> str:
-        """This moment, or one so many seconds later."""
+        """Returns this moment, or one so many seconds later, as the API writes it."""
         return self.at(self.passed_s() + later_s)
 
     def nanoseconds(self) -> int:
-        """This moment in nanoseconds since 1970, as names of events have it."""
+        """Returns this moment in nanoseconds since 1970, as names of events have it."""
         return round((self._start.timestamp() + self.passed_s()) * 1_000_000) * 1000
 
 
 @lru_cache(maxsize=100)
 def _rfc3339(seconds: int) -> str:
-    """Remembered, as a status says the same second many times."""
+    """A time as the API writes it, remembered, as a status says the same second many times."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -35,9 +35,9 @@ from kubelet_sim.node.api_objects.node_times import NodeTimes
 from kubelet_sim.node.bell import Bell
 
 KEPT_CHANGES = 1000
-"""Of each kind that somebody watches; who falls further behind has to list again."""
+"""The most changes that are kept of a kind that somebody watches; who falls further behind has to list again."""
 KEPT_UNWATCHED = 100
-"""Of one that nobody watches: enough to list first and then to watch."""
+"""The most changes that are kept of a kind that nobody watches: enough to list first and then to watch."""
 FOR_EVER_S = 3600.0
 DEFAULT_GRACE_S = 30
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -60,7 +60,7 @@ class _Changes:
         self.bell.ring()
 
     def after(self, version: int) -> list[tuple[int, WatchEvent]]:
-        """Raises `VersionGone`."""
+        """Returns the changes after a version, oldest first. Raises `VersionGone`."""
         if version < self.forgotten:
             raise VersionGone(str(version))
         newer = itertools.takewhile(lambda each: each[0] > version, reversed(self.last))
@@ -187,7 +187,7 @@ class ObjectsInMemory:
 
 
 def _uid(text: str) -> str:
-    """The same for the same object of another run, in the form of a UUID."""
+    """A uid made from a text, in the form of a UUID: the same object of another run has the same."""
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-3{digest[13:16]}-8{digest[17:20]}-{digest[20:]}"
 
@@ -211,7 +211,7 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
 
 
 def _merged_conditions(before: list[dict[str, Any]], patch: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By type; new ones come last."""
+    """Conditions with others merged into them by type; new ones come last."""
     by_type = {each["type"]: each for each in before}
     for each in patch:
         if each.get("$patch") == "delete":

@@ -46,7 +46,7 @@ class StatusUpdate:
     known: KnownPod
     runtime: SimulatedRuntime
     health: PodHealth
-    """Of devices, as it was told last."""
+    """The health of the pod's devices, as it was told last."""
     times: NodeTimes
     is_over: bool = False
     """Whether nothing of the pod will run any more, as it was deleted and its containers have stopped."""
@@ -84,7 +84,7 @@ class StatusUpdate:
         }
 
     def _phase(self) -> str:
-        """A pod that was stopped has failed, unless all its containers ended well."""
+        """The phase of the pod; one that was stopped has failed, unless all its containers ended well."""
         known = self.known
         if not self.is_over or known.is_terminal:
             return known.phase
@@ -94,7 +94,7 @@ class StatusUpdate:
     # --- containers
 
     def _container_statuses(self) -> dict[str, Any]:
-        """Nothing for a pod that was refused, or not admitted yet: its containers never were. Rules: DM-77"""
+        """The statuses of containers; none for a pod that was refused, or not admitted yet: they never were. Rules: DM-77"""
         if not self._was_begun():
             return {}
         statuses = self.known.statuses(self.runtime)
@@ -146,7 +146,7 @@ class StatusUpdate:
     # --- conditions
 
     def _conditions(self, status: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-        """Those of an admitted pod, and the one about a resize; a pod that was refused has none. Rules: DM-77, DM-114"""
+        """The conditions of an admitted pod, and the one about a resize; a refused pod has none. Rules: DM-77, DM-114"""
         if self._was_begun():
             pod, phase = self.known.pod, status["phase"]
             inits, apps = status.get("initContainerStatuses", ()), status["containerStatuses"]
@@ -161,7 +161,7 @@ class StatusUpdate:
             yield _condition("PodResizePending", is_true=True, reason=why.reason, message=why.message)
 
     def _drops(self, name: str) -> bool:
-        """Whether the status has a condition of the kubelet's no more."""
+        """Whether a condition of the kubelet's is to be taken away, as the status has it no more."""
         if name == "PodResizePending":
             return self.known.refused_resize is None
         return name in _OWN_CONDITIONS and not self._was_begun()

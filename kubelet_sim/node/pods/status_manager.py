@@ -46,7 +46,7 @@ class StatusManager:
     _told: dict[PodUID, PodHealth] = field(factory=dict)
 
     def of(self, pod: Pod) -> PodHealth:
-        """As last told; empty if nothing was, or if this kubelet has no such field. Rules: DM-154, DM-158"""
+        """Returns the devices' health as last told; empty if none was, or if this kubelet has no such field. Rules: DM-154, DM-158"""
         return self._told.get(pod.uid, {})
 
     async def sync(self, known: KnownPod, state: State) -> None:
