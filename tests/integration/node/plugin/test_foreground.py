@@ -14,7 +14,7 @@ import pytest
 from kubelet_sim.errors import UsageError
 from kubelet_sim.node.plugin.foreground import run_plugin
 from kubelet_sim.node.plugin.isolation import isolated_command, supervised_command
-from kubelet_sim.node.plugin.plugin_output import LONGEST_LINE, LineSplitter
+from kubelet_sim.node.plugin.plugin_output import LONGEST_LINE
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -75,25 +75,6 @@ def test_a_line_without_end() -> None:
     run_plugin([sys.executable, "-c", f"import sys; sys.stdout.write('x' * {length})"], out=lines.append)
     assert "".join(lines) == "x" * length
     assert max(map(len, lines)) == LONGEST_LINE
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 1000])
-def test_pieces_keep_characters_whole(size: int) -> None:
-    """However the bytes arrive, the pieces of a long line are cut between characters."""
-    text = "aé€😀" * 20
-    splitter = LineSplitter(longest=16)
-    encoded = (text + "\n" + text).encode()
-    pieces = [piece for start in range(0, len(encoded), size) for piece in splitter.add(encoded[start : start + size])]
-    pieces += splitter.rest()
-    assert "".join(piece.decode() for piece in pieces) == text + text
-    assert max(map(len, pieces)) <= 16
-
-
-def test_nonsense_longer_than_a_piece() -> None:
-    """Bytes that only look like the middle of characters are cut all the same."""
-    splitter = LineSplitter(longest=16)
-    assert splitter.add(b"\x80" * 40) == [b"\x80" * 16] * 2
-    assert splitter.rest() == [b"\x80" * 8]
 
 
 def test_closed_output_is_not_the_end() -> None:
