@@ -18,7 +18,7 @@ from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class SpanKind(Enum):
     """What a stretch of the dump is."""
 
     LIST = "list"
@@ -35,7 +35,7 @@ class Kind(Enum):
 class Span:
     """A stretch of the dump, in bytes, and the path of the value in the file."""
 
-    kind: Kind
+    kind: SpanKind
     begin: int
     end: int
     path: str
@@ -68,17 +68,17 @@ class Drawing:
     def _raw(self, text: str) -> None:
         self.dump += as_bytes(text)
 
-    def _noted(self, kind: Kind, path: str, draw: Callable[[], None], *, is_first: bool = False) -> None:
+    def _noted(self, kind: SpanKind, path: str, draw: Callable[[], None], *, is_first: bool = False) -> None:
         begin = len(self.dump)
         draw()
         self.spans.append(Span(kind, begin, len(self.dump), path, is_first))
 
     def _text(self, path: str, text: str) -> None:
-        self._noted(Kind.TEXT, path, lambda: self._raw(text))
+        self._noted(SpanKind.TEXT, path, lambda: self._raw(text))
 
     def _list(self, path: str, items: Sequence[T] | None, draw: Callable[[str, T], None]) -> None:
         pairs = None if items is None else [(f"{path}[{index}]", item) for index, item in enumerate(items)]
-        self._noted(Kind.LIST, path, lambda: self._items("[", pairs, draw))
+        self._noted(SpanKind.LIST, path, lambda: self._items("[", pairs, draw))
 
     def _map(self, path: str, lists: Mapping[Any, tuple[str, ...] | None] | None) -> None:
         pairs = None if lists is None else [(f"{path}[{shown(str(key))}]", key) for key in sorted(lists)]
@@ -87,7 +87,7 @@ class Drawing:
             self._raw(f"{key}:")
             self._list(place, lists[key] if lists else None, self._text)
 
-        self._noted(Kind.MAP, path, lambda: self._items("map[", pairs, draw))
+        self._noted(SpanKind.MAP, path, lambda: self._items("map[", pairs, draw))
 
     def _items(self, opening: str, pairs: Iterable[tuple[str, T]] | None, draw: Callable[[str, T], None]) -> None:
         if pairs is None:
@@ -97,7 +97,7 @@ class Drawing:
         for number, (path, item) in enumerate(pairs):
             if number:
                 self._raw(" ")
-            self._noted(Kind.ITEM, path, lambda path=path, item=item: draw(path, item), is_first=not number)  # type: ignore[misc]
+            self._noted(SpanKind.ITEM, path, lambda path=path, item=item: draw(path, item), is_first=not number)  # type: ignore[misc]
         self._raw("]")
 
     def _entry(self, path: str, entry: CheckpointEntry) -> None:
@@ -114,4 +114,4 @@ class Drawing:
         self._raw("}")
 
     def _byte(self, path: str, value: int) -> None:
-        self._noted(Kind.BYTE, path, lambda: self._raw(str(value)))
+        self._noted(SpanKind.BYTE, path, lambda: self._raw(str(value)))

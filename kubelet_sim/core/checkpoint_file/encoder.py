@@ -23,7 +23,7 @@ _SPACE = ord(" ")
 
 
 @define(eq=False)
-class _Part:
+class _EncodedPart:
     """An entry or a list of ids, as text."""
 
     of: object
@@ -40,11 +40,11 @@ class _Part:
 class Encoder:
     """Makes the files; knows the parts of the last document."""
 
-    _entries: list[_Part] = field(factory=list)
+    _entries: list[_EncodedPart] = field(factory=list)
     _of: tuple[CheckpointEntry, ...] = ()
     _text: bytearray = field(factory=bytearray)
     """The JSON of the entries, with commas between: it grows at its end as they do."""
-    _lists: dict[str, _Part] = field(factory=dict)
+    _lists: dict[str, _EncodedPart] = field(factory=dict)
 
     def encode(self, document: CheckpointDocument) -> bytes:
         """The whole file, byte for byte what `checkpoint_text.encode` makes of the document.
@@ -64,7 +64,7 @@ class Encoder:
             self._entries, self._of, self._text = [], (), bytearray()
             return _NIL.after(_BEGIN), (b"null",)
         same = _common(self._of, entries)
-        before: dict[int, _Part | None] = {id(part.of): part for part in self._entries[same:]}
+        before: dict[int, _EncodedPart | None] = {id(part.of): part for part in self._entries[same:]}
         del self._entries[same:]
         # An entry that stands there twice is two parts: each has a state of its own.
         self._entries += [before.pop(id(entry), None) or _entry_part(entry) for entry in entries[same:]]
@@ -100,11 +100,11 @@ def _common(one: tuple[CheckpointEntry, ...], other: tuple[CheckpointEntry, ...]
     return next((number for number, is_same in enumerate(map(is_, one, other)) if not is_same), len(other))
 
 
-def _entry_part(entry: CheckpointEntry) -> _Part:
-    return _Part(entry, Stretch(as_bytes(entry_dump(entry))), as_json(entry_object(entry)))
+def _entry_part(entry: CheckpointEntry) -> _EncodedPart:
+    return _EncodedPart(entry, Stretch(as_bytes(entry_dump(entry))), as_json(entry_object(entry)))
 
 
-def _list_part(name: str, ids: tuple[str, ...] | None) -> _Part:
+def _list_part(name: str, ids: tuple[str, ...] | None) -> _EncodedPart:
     """With the name before it, as both texts have it. Entries before it change all the time, so every answer is kept."""
     dump = Stretch(as_bytes(f"{name}:{list_dump(ids)}"), _ALL_KINDS)
-    return _Part(ids, dump, b":".join([as_json(name), as_json(ids)]))
+    return _EncodedPart(ids, dump, b":".join([as_json(name), as_json(ids)]))

@@ -16,7 +16,7 @@ from itertools import islice
 
 from attrs import define, field
 
-from kubelet_sim.core.checkpoint_file.dump_spans import Drawing, Kind, Span
+from kubelet_sim.core.checkpoint_file.dump_spans import Drawing, Span, SpanKind
 from kubelet_sim.core.go_text import quoted
 from kubelet_sim.model.checkpoint import CheckpointDocument
 
@@ -29,7 +29,7 @@ _PRINTABLE = range(0x20, 0x7F)
 _DIGITS = range(0x30, 0x3A)
 _LEADING = [b"", *(str(number).encode() for number in range(1, 26))]
 _LARGEST_BYTE = 255
-_EMPTY = {Kind.LIST: b"[]", Kind.MAP: b"map[]"}
+_EMPTY = {SpanKind.LIST: b"[]", SpanKind.MAP: b"map[]"}
 _NIL = b"<nil>"
 _REPLACEMENT = "\ufffd".encode()
 
@@ -78,9 +78,9 @@ class _Search:
         yield from self._nil_or_empty()
         yield from self._without_items()
         for span in self.drawing.spans:
-            if span.kind is Kind.TEXT:
+            if span.kind is SpanKind.TEXT:
                 yield from self._changed_text(span)
-            elif span.kind is Kind.BYTE:
+            elif span.kind is SpanKind.BYTE:
                 yield from self._changed_byte(span)
 
     def _fits(self, begin: int, end: int, text: bytes) -> bool:
@@ -114,7 +114,7 @@ class _Search:
 
     def _without_items(self) -> Iterator[str]:
         for span in self.drawing.spans:
-            if span.kind is not Kind.ITEM:
+            if span.kind is not SpanKind.ITEM:
                 continue
             end = span.end + (span.is_first and self.drawing.dump[span.end : span.end + 1] == b" ")
             if self._fits(span.begin - (not span.is_first), end, b""):

@@ -42,11 +42,11 @@ def merged(context: Context, subject: str, responses: Mapping[ResourceName, Cont
     """
     ordered = [(name, responses[name]) for name in context.order.arrange("DM-123", responses)]
     dropped: list[Dropped] = []
-    envs: _Part[tuple[str, str]] = _Part("envs", dropped, _first_half, _second_half)
-    mounts: _Part[Mount] = _Part("mounts", dropped, _container_path, _host_path)
-    devices: _Part[DeviceNode] = _Part("devices", dropped, _container_path, _host_path)
-    annotations: _Part[tuple[str, str]] = _Part("annotations", dropped, _first_half, _second_half)
-    cdi_devices: _Part[str] = _Part("cdi_devices", dropped, str, str)
+    envs: _MergedPart[tuple[str, str]] = _MergedPart("envs", dropped, _first_half, _second_half)
+    mounts: _MergedPart[Mount] = _MergedPart("mounts", dropped, _container_path, _host_path)
+    devices: _MergedPart[DeviceNode] = _MergedPart("devices", dropped, _container_path, _host_path)
+    annotations: _MergedPart[tuple[str, str]] = _MergedPart("annotations", dropped, _first_half, _second_half)
+    cdi_devices: _MergedPart[str] = _MergedPart("cdi_devices", dropped, str, str)
     for name, answer in ordered:
         envs.take(name, context.order.arrange("DM-124", answer.envs.items()))
         mounts.take(name, answer.mounts)
@@ -83,7 +83,7 @@ def without_cdi(spec: ContainerSpec) -> ContainerSpec:
 
 
 @define
-class _Part(Generic[T]):
+class _MergedPart(Generic[T]):
     """One list of the result: what was first under each key, and whose it is."""
 
     name: str

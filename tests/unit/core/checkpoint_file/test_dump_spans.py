@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kubelet_sim.core.checkpoint_file.document_text import dump
-from kubelet_sim.core.checkpoint_file.dump_spans import Drawing, Kind
+from kubelet_sim.core.checkpoint_file.dump_spans import Drawing, SpanKind
 from kubelet_sim.model.checkpoint import CheckpointDocument, CheckpointEntry
 
 DOCUMENT = CheckpointDocument(
@@ -18,7 +18,7 @@ def test_the_drawing_is_the_dump() -> None:
 def test_every_value_has_its_path() -> None:
     """Texts, bytes and items are named as one would look them up in the file. Rules: CP-5, CP-10"""
     drawing = Drawing.of(DOCUMENT)
-    texts = {span.path: drawing.text(span) for span in drawing.spans if span.kind in {Kind.TEXT, Kind.BYTE}}
+    texts = {span.path: drawing.text(span) for span in drawing.spans if span.kind in {SpanKind.TEXT, SpanKind.BYTE}}
 
     assert texts["Data.PodDeviceEntries[0].PodUID"] == "u"
     assert texts['Data.PodDeviceEntries[0].DeviceIDs["2"][0]'] == "é"
