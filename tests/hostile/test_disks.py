@@ -69,7 +69,7 @@ def _names(node: Node) -> list[str]:
 
 
 @pytest.mark.skipif(WHY_NO_TMPFS is not None, reason=str(WHY_NO_TMPFS))
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_refuses_the_pod_and_keeps_the_old_file(tmp_path: Path) -> None:
     """The pod is refused in the kubelet's words; the old file stays, the next write has both. Rules: CP-3, DM-100, DM-135"""
     command = [
         "unshare",

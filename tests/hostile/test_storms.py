@@ -59,7 +59,7 @@ def test_a_storm_of_names(short_root: Path) -> None:
     on_ground(short_root, body)
 
 
-def test_five_hundred_refusals_at_once(short_root: Path) -> None:
+def test_five_hundred_refusals_at_once_are_told_once(short_root: Path) -> None:
     """Each call is answered, and what they have in common is told once. Rules: DM-23"""
 
     async def body(ground: Ground) -> None:

@@ -72,13 +72,13 @@ def runs(program: Path) -> list[int]:
     return pids
 
 
-def test_the_sample_device_plugin(sample_device_plugin: Path) -> None:
+def test_the_sample_device_plugin_has_nothing_wrong(sample_device_plugin: Path) -> None:
     """Nothing is wrong with it in what is tried here."""
     assert found((str(sample_device_plugin),)) == {}
     assert not runs(sample_device_plugin)
 
 
-def test_the_sample_device_plugin_attached_to(
+def test_the_sample_device_plugin_may_be_attached_to(
     sample_device_plugin: Path, start_isolated: Callable[..., object], short_root: Path
 ) -> None:
     """Somebody else starts it where a node of the suite waits; it gives up without a kubelet, so that comes first."""
@@ -96,7 +96,7 @@ def test_the_sample_device_plugin_attached_to(
     assert runs(sample_device_plugin), "what was attached to goes on"
 
 
-def test_the_plugin_for_shared_rdma_devices(
+def test_the_plugin_for_shared_rdma_devices_grants_the_card_for_any_id(
     rdma_shared_device_plugin: Path, rdma_machine: RdmaMachine, rdma_card: Path
 ) -> None:
     """Any id is granted the whole card, and the socket's name is fixed."""
@@ -109,7 +109,7 @@ def test_the_plugin_for_shared_rdma_devices(
     assert not runs(rdma_shared_device_plugin)
 
 
-def test_the_example_of_k8s_device_plugin_lib(widget_plugin: Path) -> None:
+def test_the_example_of_k8s_device_plugin_lib_has_no_device_nodes(widget_plugin: Path) -> None:
     """Its devices are made up, so their nodes are missing."""
     assert found((str(widget_plugin),)) == {
         "grpc-authority-tolerant": "warned",
@@ -121,7 +121,7 @@ def test_the_example_of_k8s_device_plugin_lib(widget_plugin: Path) -> None:
     assert not runs(widget_plugin)
 
 
-def test_the_example_of_generic_device_plugin(mock_plugin: Path, short_root: Path) -> None:
+def test_the_example_of_generic_device_plugin_grants_a_path_for_any_id(mock_plugin: Path, short_root: Path) -> None:
     """Any id is granted as a path below /dev."""
     for name in ("mock0", "mock1", "null"):
         (short_root / name).touch()

@@ -44,7 +44,7 @@ def test_kubernetes_own_package_reads_it(cri_reader: Path, config: ContainerConf
     assert sent == cri_messages.read(document)
 
 
-def test_it_would_notice(cri_reader: Path) -> None:
+def test_a_field_of_another_name_or_kind_is_an_error(cri_reader: Path) -> None:
     """A field of another name or kind is an error."""
     wrong_ones: tuple[dict[str, Any], ...] = ({"cdi": []}, {"envs": [{"key": 1}]})
     for wrong in wrong_ones:

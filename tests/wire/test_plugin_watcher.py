@@ -596,7 +596,7 @@ def test_a_directory_that_is_removed_whole() -> None:
     on_stage(body)
 
 
-def test_what_the_gauge_says() -> None:
+def test_the_gauge_counts_wanted_sockets_and_registered_plugins() -> None:
     """Sockets that are wanted and plugins that are registered, by path. Rules: DM-161"""
 
     async def body(it: Stage) -> None:

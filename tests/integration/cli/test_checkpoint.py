@@ -83,7 +83,7 @@ def test_verify_says_what_a_kubelet_says(case: dict[str, Any]) -> None:
     assert bool(said["format"]) == (case["name"] == "v1-device-list")
 
 
-def test_verify_for_eyes() -> None:
+def test_verify_shows_the_verdict_and_both_checksums() -> None:
     """A few lines: the verdict, both numbers, what would make it fit. Rules: CP-13"""
     (case,) = (case for case in READ if case["name"] == "device-renamed")
     result = _run("verify", "-", data=_bytes(case))
@@ -96,13 +96,13 @@ def test_verify_for_eyes() -> None:
     ]
 
 
-def test_verify_of_a_good_file(good: Path) -> None:
+def test_verify_says_one_line_of_a_good_file(good: Path) -> None:
     """One line. Rules: CP-13"""
     assert _run("verify", good).stdout.startswith(f"{good}: good, the checksum is ")
     assert yaml.safe_load(_run("verify", good, "-o", "yaml").stdout)["fits"] is True
 
 
-def test_verify_without_an_explanation() -> None:
+def test_verify_says_so_if_nothing_single_explains_it() -> None:
     """When nothing single explains it, that is said. Rules: CP-13"""
     assert "no single change was found" in _run("verify", "-", data=b"{}").stdout
 
@@ -266,7 +266,7 @@ def test_show_of_no_checkpoint() -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_an_empty_checkpoint() -> None:
+def test_an_empty_checkpoint_is_told_to_hold_nothing() -> None:
     """A fresh kubelet's file says that there is nothing. Rules: CP-6"""
     assert "No allocations." in _run("show", "-", data=encode(CheckpointDocument(None, {}))).stdout
 
@@ -308,7 +308,7 @@ def test_a_link_is_followed(good: Path, tmp_path: Path) -> None:
     assert _run("verify", tmp_path / "link").exit_code == 0
 
 
-def test_a_file_without_permission(good: Path) -> None:
+def test_a_file_without_permission_is_told_with_its_owner(good: Path) -> None:
     """Whose file it mostly is, is said. Rules: DM-143"""
     good.chmod(0)
     good.parent.chmod(0o755)
@@ -324,7 +324,7 @@ def test_a_file_without_permission(good: Path) -> None:
     assert (result.exit_code, "no permission to read" in result.stderr) == (2, True)
 
 
-def test_a_huge_file(tmp_path: Path) -> None:
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     """Half a gigabyte is refused before it is read, and so is what is not a file. Rules: DM-143"""
     huge = tmp_path / "huge"
     with huge.open("wb") as file:
@@ -336,7 +336,7 @@ def test_a_huge_file(tmp_path: Path) -> None:
     assert "move the file away" in result.stderr
 
 
-def test_too_many_values_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_values_on_standard_input_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds hold for standard input, too. Rules: DM-143"""
     monkeypatch.setattr(checkpoint_file, "MOST_VALUES", 10)
     result = _run("verify", "-", data=b"[" + b"0," * 20 + b"0]")

@@ -50,7 +50,7 @@ def test_a_bundle_is_ready_to_run(short_root: Path) -> None:
     assert bundle.spec["root"]["path"] == "rootfs"
 
 
-def test_a_root_of_ones_own(short_root: Path) -> None:
+def test_a_root_file_system_of_the_users_is_used_where_it_is(short_root: Path) -> None:
     """It is used where it is, and the command may be another one than the pod's."""
     (short_root / "mine").mkdir()
     bundle = written(short_root, share(), rootfs=short_root / "mine", args=["ls", "/"])
@@ -68,7 +68,7 @@ def test_missing_sources_are_made_in_the_bundle(short_root: Path) -> None:
     assert "none is missing" in bundle.notes[0]
 
 
-def test_only_an_empty_directory(short_root: Path) -> None:
+def test_a_bundle_is_made_in_an_empty_directory_only(short_root: Path) -> None:
     """A bundle does not mix with other files; what cannot be made is an error, too."""
     (short_root / "full").mkdir()
     (short_root / "full" / "x").touch()

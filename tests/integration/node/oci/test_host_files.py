@@ -12,7 +12,7 @@ from kubelet_sim.node.oci.host_files import LocalFiles
 LOCAL = LocalFiles()
 
 
-def test_kinds_of_files(short_root: Path) -> None:
+def test_kinds_of_files_are_told_with_links_unfollowed(short_root: Path) -> None:
     """Each as it is, links unfollowed, devices with their numbers."""
     (short_root / "file").write_text("x", encoding="utf-8")
     (short_root / "link").symlink_to("file")
@@ -46,7 +46,7 @@ def test_links_are_resolved(short_root: Path) -> None:
         assert LOCAL.look(path) is None or path.endswith("broken")
 
 
-def test_directories_and_texts(short_root: Path) -> None:
+def test_directories_are_listed_and_texts_read(short_root: Path) -> None:
     """Names sorted; a directory that is not there has none, and a file of other bytes no text."""
     for name in "ba":
         (short_root / name).write_bytes(b"\xff")

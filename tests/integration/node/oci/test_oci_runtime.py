@@ -56,7 +56,7 @@ def bundle(short_root: Path) -> Bundle:
     return write_bundle(config, place, LocalFiles())
 
 
-def test_what_the_container_saw(path: Path, bundle: Bundle) -> None:
+def test_what_the_container_saw_is_told_without_the_probe(path: Path, bundle: Bundle) -> None:
     """What the probe reports, without its own mount; the output and the exit code are the command's."""
     program(path, "crun", f"{REPORTS}\nprint('hello'); sys.exit(7)")
     outcome = run_probed(bundle, ["cmd"], None, 20)
@@ -114,7 +114,7 @@ def test_it_is_the_container(path: Path, bundle: Bundle) -> None:
     assert (outcome.seen, outcome.output.strip()) == (None, "bad env")
 
 
-def test_a_runtime_that_hangs(path: Path, bundle: Bundle) -> None:
+def test_a_runtime_that_hangs_is_ended(path: Path, bundle: Bundle) -> None:
     """It is ended; what was seen before counts."""
     program(path, "crun", f"{REPORTS}\ntime.sleep(60)")
     outcome = run_probed(bundle, (), None, 2)

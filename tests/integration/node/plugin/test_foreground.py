@@ -61,7 +61,7 @@ def test_lines_arrive_while_it_runs() -> None:
     assert len(lines) == 1
 
 
-def test_binary_output() -> None:
+def test_output_that_is_no_text_is_shown_as_escapes() -> None:
     """Bytes that are no text are shown as escapes; NUL and control characters are handed on for others to escape."""
     lines: list[str] = []
     run_plugin(sh(r"printf '\377\000\033[m\n'"), out=lines.append)

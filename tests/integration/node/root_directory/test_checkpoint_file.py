@@ -14,7 +14,7 @@ from kubelet_sim.node.root_directory.checkpoint_store import write_file
 NAME = "kubelet_internal_checkpoint"
 
 
-def test_a_file_within_bounds(tmp_path: Path) -> None:
+def test_a_file_within_bounds_is_read_whole(tmp_path: Path) -> None:
     """It is read whole, to the last byte that is allowed. Rules: CP-15"""
     (tmp_path / NAME).write_bytes(b"{}")
 
@@ -22,7 +22,7 @@ def test_a_file_within_bounds(tmp_path: Path) -> None:
     assert within_bounds("it", b"{}") == b"{}"
 
 
-def test_too_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_too_many_bytes_is_refused_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte more than the bound is refused by its size; the file is left alone. Rules: DM-143"""
     monkeypatch.setattr(checkpoint_file, "MOST_BYTES", 2**20)
     path = tmp_path / NAME
@@ -35,7 +35,7 @@ def test_too_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert path.exists()
 
 
-def test_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_too_many_values_is_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small values in great number are refused before they are made. Rules: DM-143"""
     monkeypatch.setattr(checkpoint_file, "MOST_VALUES", 1000)
     within_bounds("it", b'{"x":[' + b"1," * 997 + b"1]}")
@@ -50,7 +50,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_for_people(tmp_path / "gone")
 
 
-def test_a_circle_of_links(tmp_path: Path) -> None:
+def test_a_circle_of_links_is_told_in_the_systems_words(tmp_path: Path) -> None:
     """What cannot even be looked at is told in the system's words. Rules: DM-143"""
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(UsageError, match="too many levels of symbolic links"):
