@@ -47,6 +47,7 @@ from kubelet_sim.conformance.verdict import Finding
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.model.ids import ResourceName
 from kubelet_sim.model.life import AS_USUAL, Comeback
+from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.plugin.plugin_process import PluginProcess
 from kubelet_sim.transcript import Json
 from kubelet_sim.wire.plugin_client import LOCALHOST, GrpcPluginConnection
@@ -129,6 +130,11 @@ class CheckContext:
         with suppress(OSError):
             return {p.name: p for p in sorted(self.directory.iterdir()) if p.is_socket() and p.name != "kubelet.sock"}
         return {}
+
+    def open_links(self, resource: str) -> list[Link]:
+        """The kubelet's connections to the resource's plugin on which a stream is open."""
+        links = self.node.kubelet.driver.links.values()
+        return [link for link in links if link.resource == resource and link.has_stream]
 
     def ring(self) -> None:
         """Something happened: whoever waits looks again."""

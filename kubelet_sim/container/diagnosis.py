@@ -39,6 +39,7 @@ _SYSTEM_TARGETS = {
     "/proc": "it hides what is there, and runc refuses all but the host's /proc",
     "/sys": "it hides what is there",
 }
+_RELATIVE = "the host path {!r} is relative: containerd looks from the root, others elsewhere"
 
 
 class Severity(Enum):
@@ -148,10 +149,7 @@ def _mount(bind: Bind, host: HostFiles) -> Iterator[Remark]:
     if bind.made is not MadeByKubelet.NOTHING:
         return  # the kubelet makes what it mounts
     if not bind.host_path.startswith("/"):
-        yield remark(
-            Severity.WARNING,
-            f"the host path {bind.host_path!r} is relative: containerd looks from the root, others elsewhere",
-        )
+        yield remark(Severity.WARNING, _RELATIVE.format(bind.host_path))
         return
     found = _look(host, bind.host_path)
     if found is None:
@@ -196,10 +194,7 @@ def _device(node: ContainerDevice, host: HostFiles) -> Iterator[Remark]:
     elif any(count > 1 for count in Counter(node.permissions).values()):
         yield remark(Severity.WARNING, f"permissions {node.permissions!r} say a letter twice")
     if not node.host_path.startswith("/"):
-        yield remark(
-            Severity.WARNING,
-            f"the host path {node.host_path!r} is relative: containerd looks from the root, others elsewhere",
-        )
+        yield remark(Severity.WARNING, _RELATIVE.format(node.host_path))
         return
     found = _look(host, node.host_path)
     if found is not None and found.kind is FileKind.LINK:

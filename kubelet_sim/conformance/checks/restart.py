@@ -200,9 +200,7 @@ async def created_event(ctx: CheckContext) -> None:
         lost = sorted(ids - set(ctx.healthy_ids(resource)))
         if lost:
             ctx.error(f"{resource}: {len(lost)} devices are not healthy any more", resource=resource, ids=lost[:10])
-        links = [
-            link for link in ctx.node.kubelet.driver.links.values() if link.resource == resource and link.has_stream
-        ]
+        links = ctx.open_links(resource)
         if len(links) != 1:
             ctx.error(f"{resource}: {len(links)} streams are open, one was expected", resource=resource)
     ctx.note(f"all of it took {time.monotonic() - began_s:.1f} s")

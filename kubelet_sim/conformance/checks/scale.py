@@ -203,7 +203,7 @@ async def independent(ctx: CheckContext) -> None:
     if len(ctx.resources) < 2:  # noqa: PLR2004 - one is not several
         ctx.skip("needs a plugin with several resources")
     cut = ctx.resources[0]
-    links = [link for link in ctx.node.kubelet.driver.links.values() if link.resource == cut and link.has_stream]
+    links = ctx.open_links(cut)
     if not links:
         ctx.skip(f"{cut} has no open stream")
     window = asyncio.get_running_loop().time()
