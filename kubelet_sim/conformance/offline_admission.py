@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kubelet_sim.conformance.pods import pod_of
 from kubelet_sim.core.effects import CallAllocate, CallGetDevicePluginOptions, Walk
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged, StatusRoundDue
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
 from kubelet_sim.core.walks import AdmissionAsked, RegisterAsked
@@ -41,7 +41,7 @@ def verdict(
         devices: the list.
     """
     alignment = Alignment(TopologySettings(policy), tuple(NumaNodeInfo(node) for node in numa_nodes))
-    manager = DeviceManager(profile, _SilentJournal(), alignment=alignment)
+    manager = Kubelet(profile, _SilentJournal(), alignment=alignment)
     manager.apply(SourcesReadyChanged(True))
     _finished(manager.begin(RegisterAsked(Registration(API_VERSION, "p.sock", resource, PluginOptions()))))
     (client,) = manager.state.streams

@@ -1,4 +1,4 @@
-"""What a walk is begun with, as values: `DeviceManager.begin` makes the walk of it. Each says what the walk ends with."""
+"""What a walk is begun with, as values: `Kubelet.begin` makes the walk of it. Each says what the walk ends with."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from kubelet_sim.model.plugin import DEVICE_PLUGIN_TYPE
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.node.hooks import HookedCalls, HookedOrder, HookedStore, Hooks
 from kubelet_sim.node.kubelet_process.driver import World
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, KubeletPart, Seams, Setup
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletPart, KubeletProcess, Seams, Setup
 from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.node.ports import CheckpointStore, PluginCalls, RegistryCalls
@@ -70,7 +70,7 @@ class Booting:
         node: NodeObject,
         listed: RuntimeListed,
         active: Sequence[Pod],
-    ) -> Kubelet:
+    ) -> KubeletProcess:
         """A process that has cleaned its directory and does not listen yet: see `finish`.
 
         Args:
@@ -90,7 +90,7 @@ class Booting:
         directory, is_refused = str(layout.device_plugins), self._hooks.is_status_refused
         world = World(calls, store, around.clock, around.transcript, directory, is_refused)
         servers = GrpcRegistrationServers(appears=config.socket_appears.value, watching=self._hooks)
-        kubelet = Kubelet(setup, world, Seams(servers, decode_container_response), node)
+        kubelet = KubeletProcess(setup, world, Seams(servers, decode_container_response), node)
         try:
             self._registry_directory(layout)
             await kubelet.begin(listed, active)
@@ -100,7 +100,7 @@ class Booting:
         return kubelet
 
     async def finish(
-        self, kubelet: Kubelet, layout: RootLayout, after_s: float = 0.0, inode: HeldInode | None = None
+        self, kubelet: KubeletProcess, layout: RootLayout, after_s: float = 0.0, inode: HeldInode | None = None
     ) -> None:
         """Have the process listen, after so long on the clock; its sources are not ready yet.
 
@@ -137,7 +137,7 @@ class Booting:
         if store is not None:
             store.close()
 
-    def _parts(self, kubelet: Kubelet, layout: RootLayout) -> Iterable[KubeletPart]:
+    def _parts(self, kubelet: KubeletProcess, layout: RootLayout) -> Iterable[KubeletPart]:
         """What else lives in the process, in the order in which it starts."""
         around = self._around
         if around.config.has_pod_resources:
@@ -153,7 +153,7 @@ class Booting:
         if around.config.http_address is not None:
             yield self._http_endpoint(kubelet, around.config.http_address)
 
-    def _http_endpoint(self, kubelet: Kubelet, wanted: str) -> KubeletPart:
+    def _http_endpoint(self, kubelet: KubeletProcess, wanted: str) -> KubeletPart:
         """Where the process before it was: a port that was found once is kept."""
         from kubelet_sim.node.services.kubelet_http import kubelet_http
 

@@ -16,7 +16,7 @@ from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.resource_name import is_extended_resource_name
 from kubelet_sim.node.api_objects.node_registration import NodeRegistration
 from kubelet_sim.node.kubelet_assembly import Booting
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.node.root_directory.device_plugin_directory import looks_new, lose_files, make_directory
 from kubelet_sim.node.root_directory.held_inode import HeldInode, inode_of
@@ -27,7 +27,7 @@ NODE_STATUS_PERIOD_S = 10.0
 """Rules: DM-65"""
 
 Running = frozenset[tuple[PodUID, ContainerName]]
-Dispatch = Callable[[Kubelet], asyncio.Task[None]]
+Dispatch = Callable[[KubeletProcess], asyncio.Task[None]]
 """Begins the work of a process that listens; the task is done when every pod was admitted again."""
 
 
@@ -62,11 +62,11 @@ class KubeletProcesses:
             self._note("the kubelet process ended", "DM-16")
             self._around.transcript.incarnation += 1
 
-    async def boot(self, layout: RootLayout, running: Running, active: Sequence[Pod]) -> Kubelet:
+    async def boot(self, layout: RootLayout, running: Running, active: Sequence[Pod]) -> KubeletProcess:
         """A process that listens, and to whom nothing was dispatched yet. Raises what its start raises."""
         return await self._boot(layout, RuntimeListed(running), active)
 
-    async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
+    async def _boot(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> KubeletProcess:
         begun = await self._begin(layout, listed, active)
         await self._booting.finish(begun, layout, inode=self._inode)
         self._say_inode(layout)
@@ -115,7 +115,7 @@ class KubeletProcesses:
         self._starting = asyncio.get_running_loop().create_task(later())
         return self._starting
 
-    async def _begin(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> Kubelet:
+    async def _begin(self, layout: RootLayout, listed: RuntimeListed, active: Sequence[Pod]) -> KubeletProcess:
         """A process that has cleaned its directory; it goes on from the node object that the API server has."""
         self.node_object = await self._registration.known(self.node_object)
         return await self._booting.kubelet(layout, self.node_object, listed, active)
@@ -172,7 +172,7 @@ class KubeletProcesses:
             self.node_object = kubelet.state.node
             await kubelet.die(leave_socket=leave_socket)
 
-    async def _take_over(self, kubelet: Kubelet) -> None:
+    async def _take_over(self, kubelet: KubeletProcess) -> None:
         """From now on, this is the kubelet of the node."""
         self._current.process = kubelet
         await self._around.events.of_node("Starting", "Starting kubelet.")
@@ -181,7 +181,7 @@ class KubeletProcesses:
             await self.status_round(kubelet)
             kubelet.run(self._status_rounds(kubelet))
 
-    async def _status_rounds(self, kubelet: Kubelet) -> None:
+    async def _status_rounds(self, kubelet: KubeletProcess) -> None:
         """Every period of the clock, each stretched a little. Rules: DM-65"""
         stretch = self._around.config.profile.node_status_stretch
         while True:
@@ -189,7 +189,7 @@ class KubeletProcesses:
             async with self._status_round:
                 await self.status_round(kubelet)
 
-    async def status_round(self, kubelet: Kubelet) -> NodeStatusRound:
+    async def status_round(self, kubelet: KubeletProcess) -> NodeStatusRound:
         """Have the node status computed, and tell the API server what is new. Rules: DM-65"""
         done = await kubelet.status_round()
         await self._registration.tell(done.node)

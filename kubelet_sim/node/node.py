@@ -29,7 +29,7 @@ from kubelet_sim.node.faults import FaultBook
 from kubelet_sim.node.hooks import Hooks
 from kubelet_sim.node.kubelet_assembly import Booting, plugin_calls
 from kubelet_sim.node.kubelet_lifecycle import KubeletProcesses
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess, finished
 from kubelet_sim.node.node_views import NodeViews
 from kubelet_sim.node.pods.main_loop import MainLoop
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
@@ -248,12 +248,12 @@ class Node:
         await self._processes.kill()
 
     async def _come_back(self, how: Comeback, seed: int | None = None) -> asyncio.Task[None]:
-        def dispatch(kubelet: Kubelet) -> asyncio.Task[None]:
+        def dispatch(kubelet: KubeletProcess) -> asyncio.Task[None]:
             return kubelet.run(self.pods.dispatch(kubelet, seed))
 
         return await self._processes.come_back(self.root.layout, how, dispatch)
 
-    async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> Kubelet:
+    async def boot(self, running: frozenset[tuple[PodUID, ContainerName]], active: Sequence[Pod]) -> KubeletProcess:
         """The second half of `restart`, without pods: a process whose sources are not ready yet.
 
         Args:
@@ -308,7 +308,7 @@ class Node:
     # --- what there is
 
     @property
-    def kubelet(self) -> Kubelet:
+    def kubelet(self) -> KubeletProcess:
         """The kubelet process that runs now. Raises `UsageError` if there is none."""
         return self._around.kubelet.required()
 

@@ -52,7 +52,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-class DeviceManager:
+class Kubelet:
     """Decides; whoever holds it performs the effects.
 
     Facts may be applied at any time between two steps of any walk. Admissions run one after the other (DM-74);

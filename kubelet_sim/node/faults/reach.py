@@ -14,7 +14,7 @@ from kubelet_sim.errors import UsageError, there_are
 from kubelet_sim.model.faults import Fault
 from kubelet_sim.model.life import AS_USUAL, Comeback
 from kubelet_sim.node.hooks import Hooks
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.ports import Clock, PluginCalls
 from kubelet_sim.node.root_directory.layout import RootLayout
@@ -37,7 +37,7 @@ class FaultyNode(Protocol):
         """Raises `UsageError` if the node is not started."""
 
     @property
-    def kubelet(self) -> Kubelet:
+    def kubelet(self) -> KubeletProcess:
         """Raises `UsageError` if there is none."""
 
     @property

@@ -28,7 +28,7 @@ from kubelet_sim.core.effects import (
     WriteCheckpoint,
 )
 from kubelet_sim.core.facts import DevicesListed, Fact, StreamEnded
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.walks import AdmissionAsked, Asked, RegisterAsked, ResizeAsked
 from kubelet_sim.errors import CheckpointNotWritten, DialFailed, InvariantError, PluginFault, RpcFailed
 from kubelet_sim.model.checkpoint import CheckpointDocument
@@ -119,7 +119,7 @@ class _Run:
 class Driver:
     """Runs one device manager in the world."""
 
-    def __init__(self, manager: DeviceManager, world: World) -> None:
+    def __init__(self, manager: Kubelet, world: World) -> None:
         self._manager = manager
         self._world = world
         self._tasks = Tasks()

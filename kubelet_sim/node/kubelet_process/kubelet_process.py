@@ -24,7 +24,7 @@ from kubelet_sim.core.facts import (
     StatusRoundDue,
     WatchedPluginGone,
 )
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.alignment import Alignment
@@ -90,14 +90,14 @@ class KubeletPart(Protocol):
         """
 
 
-class Kubelet:
+class KubeletProcess:
     """A kubelet process of the node."""
 
     def __init__(self, setup: Setup, world: World, seams: Seams, node: NodeObject) -> None:
         self._profile = setup.profile
         self._world = world
         self._seams = seams
-        self._manager = DeviceManager(
+        self._manager = Kubelet(
             setup.profile,
             world.transcript,
             order=setup.order,

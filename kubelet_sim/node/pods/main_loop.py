@@ -27,7 +27,7 @@ from kubelet_sim.model.response import ContainerSpec
 from kubelet_sim.node.api_objects.api_server import PODS, ObjectConflict, ObjectNotFound, Preconditions
 from kubelet_sim.node.api_objects.events import WARNING
 from kubelet_sim.node.api_objects.new_pod import new_pod, pod_spec
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet, finished
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess, finished
 from kubelet_sim.node.pods import scripted_containers as scripted
 from kubelet_sim.node.pods.back_off import BackOff
 from kubelet_sim.node.pods.main_loop_turn import Turn
@@ -134,7 +134,7 @@ class MainLoop:
                     kubelet.run(self._resize(known, pod, kubelet))
         return answers
 
-    async def _resize(self, known: KnownPod, wanted: Pod, kubelet: Kubelet) -> None:
+    async def _resize(self, known: KnownPod, wanted: Pod, kubelet: KubeletProcess) -> None:
         """In turn with admissions; a pod that has ended has no use for it, nor has one that is to be resized otherwise.
 
         Before the sources are ready nothing is resized: the first batch ends with that.
@@ -153,12 +153,12 @@ class MainLoop:
                 known.resized(wanted, await kubelet.resize(wanted))
             await self._around.statuses.tell(known)
 
-    async def _resize_later(self, known: KnownPod, wanted: Pod, kubelet: Kubelet) -> None:
+    async def _resize_later(self, known: KnownPod, wanted: Pod, kubelet: KubeletProcess) -> None:
         """What an earlier process left undecided, or refused: by now plugins may have come back. Rules: DM-114"""
         await self._around.clock.sleep(RESIZE_AFTER_START_S)
         await self._resize(known, wanted, kubelet)
 
-    async def dispatch(self, kubelet: Kubelet, seed: int | None = None) -> None:
+    async def dispatch(self, kubelet: KubeletProcess, seed: int | None = None) -> None:
         """The first batch of the pod source: it counts as ready when all of it was admitted.
 
         Pods that have ended are left alone, those that are being deleted are stopped, and what the runtime still has of
@@ -193,7 +193,7 @@ class MainLoop:
             if self.table.get(pod.uid) is None and pod.uid not in self._stopping:
                 await self._kill_orphan(pod, kubelet)
 
-    async def take_notices(self, kubelet: Kubelet) -> None:
+    async def take_notices(self, kubelet: KubeletProcess) -> None:
         """Sync the pods of each notice, as soon as no admission is in the way. Rules: DM-74, DM-158"""
         notices = kubelet.driver.notices
         while True:
@@ -204,7 +204,7 @@ class MainLoop:
                     if known is not None:
                         await self._around.statuses.sync(known, kubelet.state)
 
-    async def _admit(self, known: KnownPod, kubelet: Kubelet) -> Admission | None:
+    async def _admit(self, known: KnownPod, kubelet: KubeletProcess) -> Admission | None:
         """In turn with every other addition and removal; `None` for a pod that was deleted before. Rules: DM-74, DM-77"""
         around = self._around
         async with self._turn:
@@ -226,13 +226,13 @@ class MainLoop:
             known.worker = kubelet.run(self._run(known, kubelet))
         return verdict
 
-    async def _run(self, known: KnownPod, kubelet: Kubelet) -> None:
+    async def _run(self, known: KnownPod, kubelet: KubeletProcess) -> None:
         before = self._stopping.get(known.pod.uid)
         if before is not None:
             await asyncio.wait([before])
         await self._worker(known, kubelet).run()
 
-    def _worker(self, known: KnownPod, kubelet: Kubelet) -> PodWorker:
+    def _worker(self, known: KnownPod, kubelet: KubeletProcess) -> PodWorker:
         return PodWorker(known, kubelet, self._around, self._back_off)
 
     # --- pods go
@@ -272,7 +272,7 @@ class MainLoop:
         if how.waits:
             await finished(terminating)
 
-    async def _terminate(self, known: KnownPod, kubelet: Kubelet) -> None:
+    async def _terminate(self, known: KnownPod, kubelet: KubeletProcess) -> None:
         """Its devices stay until all containers have stopped. Rules: DM-116"""
         await self._worker(known, kubelet).stop(known.grace_s)
         await self._around.statuses.tell(known, is_over=True)
@@ -280,19 +280,19 @@ class MainLoop:
         await self._remove_containers(known.pod, kubelet)
         await self._forget(known)
 
-    async def _stop_unknown(self, known: KnownPod, kubelet: Kubelet) -> None:
+    async def _stop_unknown(self, known: KnownPod, kubelet: KubeletProcess) -> None:
         """The containers of a pod that is not active any more. Rules: DM-116"""
         await self._worker(known, kubelet).stop(scripted.grace_s(known.pod))
         await self._remove_containers(known.pod, kubelet)
         self._stopping.pop(known.pod.uid, None)
 
-    async def _kill_orphan(self, pod: Pod, kubelet: Kubelet) -> None:
+    async def _kill_orphan(self, pod: Pod, kubelet: KubeletProcess) -> None:
         """What was deleted while no kubelet ran. Its record stays until the first reclaim. Rules: DM-118"""
         self._around.runtime.stop(pod, KILLED, self._around.now())
         await self._remove_containers(pod, kubelet)
         self._around.transcript.add("node", pod.key, "nobody knows the pod any more: its containers are killed")
 
-    async def _remove_containers(self, pod: Pod, kubelet: Kubelet) -> None:
+    async def _remove_containers(self, pod: Pod, kubelet: KubeletProcess) -> None:
         self._around.runtime.forget(pod.uid)
         self._back_off.forget(pod.uid)
         await kubelet.apply(ContainersRemoved(pod))

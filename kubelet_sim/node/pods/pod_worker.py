@@ -14,7 +14,7 @@ from kubelet_sim.model.ids import ContainerName
 from kubelet_sim.model.pod import Container, Pod
 from kubelet_sim.node.api_objects.events import NORMAL, WARNING
 from kubelet_sim.node.clock import with_timeout
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.pods import scripted_containers as scripted
 from kubelet_sim.node.pods.back_off import BackOff
 from kubelet_sim.node.pods.container_status import WaitingReason, phase_of
@@ -33,7 +33,7 @@ class PodWorker:
     """Looks after the containers of one admitted pod until all of them are over, in the kubelet's order."""
 
     _known: KnownPod
-    _kubelet: Kubelet
+    _kubelet: KubeletProcess
     _around: Surroundings
     _back_off: BackOff
     """Of the kubelet process, for all its pods."""

@@ -10,7 +10,7 @@ from kubelet_sim.errors import UsageError
 from kubelet_sim.node.api_objects.api_server import ApiServer
 from kubelet_sim.node.api_objects.events import EventRecorder
 from kubelet_sim.node.config import NodeConfig
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.pods.simulated_runtime import SimulatedRuntime
 from kubelet_sim.node.pods.status_manager import StatusManager
 from kubelet_sim.node.ports import Clock
@@ -47,12 +47,12 @@ IS_STARTING = "the kubelet of this node is starting: its socket is not there yet
 class KubeletInCharge:
     """The kubelet process of a node, of which there may be none; whoever deals with pods looks here at each step."""
 
-    process: Kubelet | None = None
+    process: KubeletProcess | None = None
     """The process that listens."""
     is_starting: bool = False
     """Whether there is one that does not listen yet."""
 
-    def required(self) -> Kubelet:
+    def required(self) -> KubeletProcess:
         """Returns the process that listens. Raises `UsageError` if there is none."""
         if self.process is None:
             raise UsageError(IS_STARTING if self.is_starting else NO_KUBELET)

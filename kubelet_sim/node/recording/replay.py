@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.state import State
 from kubelet_sim.errors import KubeletSimError
 from kubelet_sim.node.recording.codec import decode, encode
@@ -77,7 +77,7 @@ class _Replay:
     processes: int = 0
     facts: int = 0
     walks: int = 0
-    _manager: DeviceManager | None = None
+    _manager: Kubelet | None = None
     _alignment: Any = None
     _decided: deque[Decision] = field(factory=deque)
     _applied: Json = None
@@ -113,7 +113,7 @@ class _Replay:
         self._nothing_left(line)
         self._order.begin(line.record.incarnation)
         self._alignment = self._alignment or self._header.alignment
-        self._manager = DeviceManager(
+        self._manager = Kubelet(
             self._header.profile,
             self,
             order=self._order,
@@ -187,7 +187,7 @@ class _Replay:
         return None if self._manager is None else self._manager.state
 
     @property
-    def _core(self) -> DeviceManager:
+    def _core(self) -> Kubelet:
         assert self._manager is not None, "looked at before"  # noqa: S101
         return self._manager
 

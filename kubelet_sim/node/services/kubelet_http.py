@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from http import HTTPStatus
 
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.services.health_checks import Answer, Healthz, always_well, device_plugin, sync_loop
 from kubelet_sim.node.services.http_address import HttpAddress
 from kubelet_sim.node.services.http_endpoint import NOT_FOUND, HttpEndpoint, Request, Response
@@ -18,7 +18,7 @@ from kubelet_sim.node.services.metrics import exposition, metrics_of
 _HEALTHZ = "/healthz"
 
 
-def kubelet_http(kubelet: Kubelet, address: HttpAddress, busy_for_s: Callable[[], float]) -> HttpEndpoint:
+def kubelet_http(kubelet: KubeletProcess, address: HttpAddress, busy_for_s: Callable[[], float]) -> HttpEndpoint:
     """The endpoint of one kubelet process; its counters begin at 0 with it.
 
     Args:
@@ -46,7 +46,7 @@ def kubelet_http(kubelet: Kubelet, address: HttpAddress, busy_for_s: Callable[[]
     return HttpEndpoint(address, answer)
 
 
-def kubelet_healthz(kubelet: Kubelet, busy_for_s: Callable[[], float]) -> Healthz:
+def kubelet_healthz(kubelet: KubeletProcess, busy_for_s: Callable[[], float]) -> Healthz:
     """The checks that the kubelet has. Rules: DM-12, DM-74, DM-175"""
     checks = {"ping": always_well, "log": always_well, "syncloop": sync_loop(busy_for_s)}
     if kubelet.profile.has_device_plugin_check:

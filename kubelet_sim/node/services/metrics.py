@@ -18,7 +18,7 @@ from prometheus_client.samples import Sample
 
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.settings import Merger, Policy, Scope
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.kubelet_process.observations import Histogram, Observations
 from kubelet_sim.profiles import Profile
 
@@ -132,7 +132,7 @@ class KubeletMetrics(Collector):
         ]
 
 
-def metrics_of(kubelet: Kubelet) -> KubeletMetrics:
+def metrics_of(kubelet: KubeletProcess) -> KubeletMetrics:
     """Returns the metrics of a kubelet process, which are read when somebody looks."""
     return KubeletMetrics(kubelet.profile, kubelet.state, kubelet.merger, kubelet.observed)
 

@@ -11,7 +11,7 @@ from kubelet_sim.core.ports import Order
 from kubelet_sim.model.pod import Pod
 from kubelet_sim.model.pod_resources import AllocatableResources, ApiVersion, PodResources
 from kubelet_sim.node.hooks import HookedOrder, Hooks
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.pods.pod_table import PodTable
 from kubelet_sim.node.pods.surroundings import Surroundings
 from kubelet_sim.transcript import Json, RecordLevel, Rpc
@@ -35,7 +35,7 @@ class PodResourcesApi:
 
     def __init__(
         self,
-        kubelet: Kubelet,
+        kubelet: KubeletProcess,
         pods: PodTable,
         around: Surroundings,
         socket: Path,

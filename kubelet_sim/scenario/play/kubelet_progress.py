@@ -15,7 +15,7 @@ from kubelet_sim.model.ids import ClientID
 from kubelet_sim.node.bell import Bell
 from kubelet_sim.node.clock import settle
 from kubelet_sim.node.hooks import HookedConnection
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.kubelet_process.plugin_connections import Link
 from kubelet_sim.node.node import Node
 from kubelet_sim.scenario.play.watched_calls import WatchedConnection
@@ -29,7 +29,7 @@ class KubeletProgress:
     _node: Node
     _bell: Bell
 
-    def kubelet(self) -> Kubelet | None:
+    def kubelet(self) -> KubeletProcess | None:
         """The process that runs now, if one does."""
         return self._node.kubelet if self._node.has_kubelet else None
 

@@ -11,7 +11,7 @@ from kubelet_sim.errors import RegistrationRefused, TransportError, UsageError
 from kubelet_sim.model.admission import Admitted, Rejected
 from kubelet_sim.model.ids import ContainerName, PodUID
 from kubelet_sim.model.pod import Container, ContainerKind, Pod
-from kubelet_sim.node.kubelet_process.kubelet_process import Kubelet
+from kubelet_sim.node.kubelet_process.kubelet_process import KubeletProcess
 from kubelet_sim.node.root_directory.device_plugin_directory import clean_directory
 from kubelet_sim.profiles import profile_of
 from kubelet_sim.testing.stores import MemoryCheckpointStore
@@ -115,7 +115,7 @@ def test_a_deprecation_file_that_cannot_be_made(short_root: Path) -> None:
 
     async def body(it: Bench) -> None:
         assert any("no DEPRECATION file could be made" in text for text in it.texts())
-        assert isinstance(it.node.kubelet, Kubelet)
+        assert isinstance(it.node.kubelet, KubeletProcess)
 
     played(short_root, "1.24", body)
 

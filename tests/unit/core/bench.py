@@ -36,7 +36,7 @@ from kubelet_sim.core.facts import (
     StatusRoundDue,
     StreamEnded,
 )
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.state import State
 from kubelet_sim.core.topology.affinities import Affinities
@@ -284,7 +284,7 @@ class Bench:
         self.notes = Notes()
         self.settings, self.numa, self.profile = settings, tuple(numa), profile
         nodes = tuple(map(NumaNodeInfo, self.numa))
-        self.manager = DeviceManager(
+        self.manager = Kubelet(
             profile,
             self.notes,
             order=order,

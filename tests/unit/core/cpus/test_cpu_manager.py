@@ -7,7 +7,7 @@ from typing import Any
 from kubelet_sim.core.cpus.cpu_manager import CpuBooks, CpuProvider, exclusive_cpus
 from kubelet_sim.core.effects import CallAllocate, WriteCheckpoint
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.hints import Hint
 from kubelet_sim.core.topology.settings import NumaNodeInfo, TopologySettings
@@ -41,9 +41,9 @@ def _pod(name: str, *containers: Container) -> Pod:
     return Pod(name, "default", PodUID(name), init, app)
 
 
-def _manager(policy: str, **choices: Any) -> tuple[DeviceManager, CpuBooks]:
+def _manager(policy: str, **choices: Any) -> tuple[Kubelet, CpuBooks]:
     cpus = CpuBooks({0: 4, 1: 4})
-    manager = DeviceManager(
+    manager = Kubelet(
         V1_36,
         _Journal(),
         node=NodeObject(MACHINE, MACHINE),
@@ -54,7 +54,7 @@ def _manager(policy: str, **choices: Any) -> tuple[DeviceManager, CpuBooks]:
     return manager, cpus
 
 
-def _serve(manager: DeviceManager, *devices: tuple[str, int]) -> None:
+def _serve(manager: Kubelet, *devices: tuple[str, int]) -> None:
     walk = manager.register(Registration(API_VERSION, "p.sock", DEV))
     next(walk)
     walk.send(None)
@@ -63,7 +63,7 @@ def _serve(manager: DeviceManager, *devices: tuple[str, int]) -> None:
     manager.apply(DevicesListed(ClientID(1), listed))
 
 
-def _admit(manager: DeviceManager, pod: Pod) -> Admission:
+def _admit(manager: Kubelet, pod: Pod) -> Admission:
     walk = manager.admit(pod)
     try:
         effect = next(walk)

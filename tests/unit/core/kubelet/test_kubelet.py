@@ -10,7 +10,7 @@ from kubelet_sim.core.facts import (
     RuntimeListed,
     SourcesReadyChanged,
 )
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
@@ -22,7 +22,7 @@ from tests.unit.core.bench import DEV, Bench, Notes, container, pod, quantities,
 def test_a_new_manager() -> None:
     """It knows nothing but the node object that was left behind, and its sources are not ready. Rules: DM-64, DM-109"""
     node = NodeObject(quantities({DEV: 3}), quantities({DEV: 3}))
-    manager = DeviceManager(V1_36, Notes(), node=node)
+    manager = Kubelet(V1_36, Notes(), node=node)
 
     state = manager.state
     assert state.node == node

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubelet_sim.core.cpus.cpu_manager import CpuBooks
-from kubelet_sim.core.kubelet.kubelet import DeviceManager
+from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.walks import ResizeAsked
 from kubelet_sim.model.admission import Admission, Admitted, Rejected
@@ -112,7 +112,7 @@ def resized_beside_static_cpus(version: str, before: Pod, after: Pod) -> Admissi
     """The verdict on a resize with the static CPU policy."""
     bench = Bench(profile=profile_of(version))
     alignment = Alignment(cpus=CpuBooks({0: 8}))
-    bench.manager = DeviceManager(bench.profile, bench.notes, node=bench.state.node, alignment=alignment)
+    bench.manager = Kubelet(bench.profile, bench.notes, node=bench.state.node, alignment=alignment)
     bench.sources_ready(ready=True)
     assert bench.admit(before) == Admitted()
     return resize(bench, after).result
