@@ -117,15 +117,15 @@ class _Run:
 
 
 class Driver:
-    """Runs one device manager in the world."""
+    """Runs one kubelet's decisions in the world."""
 
-    def __init__(self, manager: Kubelet, world: World) -> None:
-        self._manager = manager
+    def __init__(self, kubelet: Kubelet, world: World) -> None:
+        self._kubelet = kubelet
         self._world = world
         self._tasks = Tasks()
         self._walks = 0
         self._turn = asyncio.Lock()
-        has_room = manager.context.profile.health_notices is HealthNotices.QUEUE
+        has_room = kubelet.context.profile.health_notices is HealthNotices.QUEUE
         self.observed = Observations()
         """What it counts and measures."""
         self.notices = Notices(world.transcript, has_room=has_room)
@@ -155,11 +155,11 @@ class Driver:
 
     async def apply(self, fact: Fact[A]) -> A:
         """Hand a fact in and perform what follows from it, before anything else of the same stream. Rules: DM-60"""
-        subject, text, rules = fact_text(fact, self._manager.state)
+        subject, text, rules = fact_text(fact, self._kubelet.state)
         level = RecordLevel.WARNING if isinstance(fact, StreamEnded) and self._is_lost(fact) else RecordLevel.INFO
         transcript, details = self._world.transcript, client_details(fact)
         transcript.add("fact", subject, text, rules=rules, level=level, details=details, payload=fact)
-        applied = self._manager.apply(fact)
+        applied = self._kubelet.apply(fact)
         transcript.record("applied", applied)
         for effect in applied.effects:
             try:
@@ -190,7 +190,7 @@ class Driver:
     async def _walked(self, asked: Asked[R], run: _Run) -> R:
         """From the first step to the last, each end of which is told."""
         tell, now = self._world.transcript.record, self._world.clock.now
-        walk, begun_at_s = self._manager.begin(asked), now()
+        walk, begun_at_s = self._kubelet.begin(asked), now()
         tell("walk", asked, walk=run.number)
         try:
             result = await self._advanced(walk, run)
@@ -230,7 +230,7 @@ class Driver:
 
     async def _performed(self, effect: Effect[T], run: _Run) -> T:
         transcript, number = self._world.transcript, run.number
-        subject, text, rules = effect_text(effect, self._manager.state)
+        subject, text, rules = effect_text(effect, self._kubelet.state)
         details = client_details(effect)
         begun_at_s = transcript.now()
         transcript.add("effect", subject, text, rules=rules, details=details, payload=effect, walk=number)
@@ -359,7 +359,7 @@ class Driver:
 
     def _is_spent(self, link: Link) -> bool:
         is_over = link.is_closed or link.has_failed or (link.was_connected and not link.has_stream)
-        return is_over and not clients.is_known(self._manager.state, link.client)
+        return is_over and not clients.is_known(self._kubelet.state, link.client)
 
     async def _read(self, link: Link) -> None:
         """Read a stream to its end; every message is dealt with before the next one is taken. Rules: DM-42, DM-60"""

@@ -97,7 +97,7 @@ class KubeletProcess:
         self._profile = setup.profile
         self._world = world
         self._seams = seams
-        self._manager = Kubelet(
+        self._kubelet = Kubelet(
             setup.profile,
             world.transcript,
             order=setup.order,
@@ -105,7 +105,7 @@ class KubeletProcess:
             machine=setup.machine,
             alignment=setup.alignment,
         )
-        self._driver = Driver(self._manager, world)
+        self._driver = Driver(self._kubelet, world)
         self._server = seams.servers.server(self.register, self._malformed)
         self._parts: list[KubeletPart] = []
         self.registration_failure: str | None = None
@@ -113,18 +113,18 @@ class KubeletProcess:
 
     @property
     def state(self) -> State:
-        """The device manager's tables, for looking."""
-        return self._manager.state
+        """The tables of the kubelet, for looking."""
+        return self._kubelet.state
 
     @property
     def profile(self) -> Profile:
         """The profile of the kubelet release that is emulated."""
-        return self._manager.context.profile
+        return self._kubelet.context.profile
 
     @property
     def merger(self) -> Merger:
         """The topology manager's policy, for looking."""
-        return self._manager.context.merger
+        return self._kubelet.context.merger
 
     @property
     def observed(self) -> Observations:
@@ -156,7 +156,7 @@ class KubeletProcess:
         Rules: DM-2, DM-6, DM-7, DM-9, DM-17
         """
         directory = Path(self._world.directory)
-        self._world.transcript.record("process", self._manager.state.node)
+        self._world.transcript.record("process", self._kubelet.state.node)
         make_directory(directory)
         await self.apply(listed)
         for pod in active:
@@ -274,7 +274,7 @@ class KubeletProcess:
             raise
 
     async def apply(self, fact: Fact[A]) -> A:
-        """Hand a fact to the device manager."""
+        """Hand a fact to the kubelet that decides."""
         return await self._driver.apply(fact)
 
     async def status_round(self) -> NodeStatusRound:

@@ -77,7 +77,7 @@ class _Replay:
     processes: int = 0
     facts: int = 0
     walks: int = 0
-    _manager: Kubelet | None = None
+    _kubelet: Kubelet | None = None
     _alignment: Any = None
     _decided: deque[Decision] = field(factory=deque)
     _applied: Json = None
@@ -102,7 +102,7 @@ class _Replay:
         take = by_kind.get(line.record.kind)
         if take is None or (line.record.kind in ("effect", "answer") and not line.has_value):
             return None  # told for people; a failed write after a fact is an effect without a value
-        if line.record.kind != "process" and self._manager is None:
+        if line.record.kind != "process" and self._kubelet is None:
             return self._differs(line, "a record before any kubelet process began", line.record.kind, None)
         try:
             return take(line)
@@ -113,7 +113,7 @@ class _Replay:
         self._nothing_left(line)
         self._order.begin(line.record.incarnation)
         self._alignment = self._alignment or self._header.alignment
-        self._manager = Kubelet(
+        self._kubelet = Kubelet(
             self._header.profile,
             self,
             order=self._order,
@@ -184,12 +184,12 @@ class _Replay:
     @property
     def state(self) -> State | None:
         """The tables of the core, for looking."""
-        return None if self._manager is None else self._manager.state
+        return None if self._kubelet is None else self._kubelet.state
 
     @property
     def _core(self) -> Kubelet:
-        assert self._manager is not None, "looked at before"  # noqa: S101
-        return self._manager
+        assert self._kubelet is not None, "looked at before"  # noqa: S101
+        return self._kubelet
 
 
 @define
