@@ -59,7 +59,7 @@ class Bench:
         raw = encode_container_response(ContainerResponse({"IDS": ",".join(ids)}))
         record = AllocationRecord({NO_NUMA_NODE: ids}, decode_container_response(raw))
         uid = PodUID(str(uuid.UUID(int=self._random.getrandbits(128))))
-        self.state.books.enter((uid, ContainerName("main"), RESOURCE), record)
+        self.state.allocations.enter((uid, ContainerName("main"), RESOURCE), record)
 
 
 def measure(folder: Path, device_count: int, pod_count: int, devices_per_pod: int) -> float:

@@ -105,7 +105,7 @@ class SourcesReadyChanged(Fact[None]):
 
 @frozen
 class ReclaimAsked(Fact[None]):
-    """Somebody wants the books without the devices of inactive pods. Rules: DM-115"""
+    """Somebody wants the allocations without the devices of inactive pods. Rules: DM-115"""
 
 
 @frozen

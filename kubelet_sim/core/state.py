@@ -1,7 +1,7 @@
 """Everything the device manager of one kubelet process knows. Nothing here decides.
 
 The names follow the specification, section 0.3, in the words of this project: `in_use` is its allocatedDevices,
-`books` its podDevices, `devices` its allDevices.
+`allocations` its podDevices, `devices` its allDevices.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 from attrs import define, field
 
-from kubelet_sim.core.devices.allocations import Books
+from kubelet_sim.core.devices.allocations import Allocations
 from kubelet_sim.core.devices.device_list import Listing
 from kubelet_sim.core.devices.endpoint import Endpoint
 from kubelet_sim.core.devices.ordered_lists import Arranged
@@ -51,7 +51,7 @@ class State:
     """The last message of each resource; stays when the plugin goes. Rules: DM-44, DM-51"""
     listings: dict[ResourceName, Listing] = field(factory=dict, eq=False)
     """The same message, as the next one is compared with it."""
-    books: Books = field(factory=Books)
+    allocations: Allocations = field(factory=Allocations)
     active_pods: ActivePods = field(factory=ActivePods)
     """Pods whose devices are safe from reclaim, the pod in admission included. Rules: DM-116, DM-117"""
     running_at_start: frozenset[tuple[PodUID, ContainerName]] = frozenset()
@@ -81,7 +81,7 @@ class State:
 
     def is_device_plugin_resource(self, name: str) -> bool:
         """Whether the device manager handles a limit of that name at all. Rules: DM-83"""
-        return name in self.healthy or name in self.books.in_use
+        return name in self.healthy or name in self.allocations.in_use
 
 
 @define

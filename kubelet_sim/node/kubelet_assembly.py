@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.facts import RuntimeListed
 from kubelet_sim.core.ports import Order
 from kubelet_sim.core.topology.alignment import Alignment
@@ -57,7 +57,7 @@ class Booting:
     _registry: RegistryCalls
     _order: Order | None
     _given_store: CheckpointStore | None
-    _cpus: CpuBooks | None
+    _cpus: CpuAllocations | None
     _busy_for_s: Callable[[], float]
     """How long the main loop has been without progress."""
     http: HttpEndpoint | None = None

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Self
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.ports import Order
 from kubelet_sim.errors import UsageError
 from kubelet_sim.model.ids import ContainerName, PodUID
@@ -107,7 +107,7 @@ class Node:
             registry or GrpcRegistryCalls(),
             order,
             store,
-            None if config.exclusive_cpus is None else CpuBooks(config.exclusive_cpus),
+            None if config.exclusive_cpus is None else CpuAllocations(config.exclusive_cpus),
             self.pods.busy_for_s,
         )
         self._registration = NodeRegistration(self.api_objects, times, config.node_name, config.profile.stands_for)

@@ -36,7 +36,7 @@ def resource_views(state: State, pods: PodTable, started_at_s: float) -> tuple[R
 
     `started_at_s` is when the node started, on the clock by which endpoints stop.
     """
-    names = {*state.healthy, *state.unhealthy, *state.books.in_use, *state.endpoints}
+    names = {*state.healthy, *state.unhealthy, *state.allocations.in_use, *state.endpoints}
     names |= {ResourceName(name) for name in state.node.capacity if is_extended_resource_name(name)}
     holders = _holders(state, pods)
     return tuple(_resource_view(state, name, holders, started_at_s) for name in sorted(names))
@@ -46,7 +46,7 @@ def _resource_view(state: State, name: ResourceName, holders: _Holders, started_
     endpoint = state.endpoints.get(name)
     stopped_at_s = endpoint.stopped_at_s if endpoint else None
     in_node = state.node.capacity.get(name), state.node.allocatable.get(name)
-    healthy, in_use = state.healthy.get(name, frozenset()), state.books.in_use.get(name, set())
+    healthy, in_use = state.healthy.get(name, frozenset()), state.allocations.in_use.get(name, set())
     devices = tuple(
         DeviceView(
             device.id,
@@ -78,7 +78,7 @@ _Holders = dict[tuple[str, str], list[str]]
 
 def _holders(state: State, pods: PodTable) -> _Holders:
     holders: _Holders = {}
-    for (uid, container, resource), record in state.books:
+    for (uid, container, resource), record in state.allocations:
         known = pods.get(uid)
         for device in record.ids:
             holders.setdefault((resource, device), []).append(f"{known.pod.key if known else uid}/{container}")
@@ -163,7 +163,7 @@ def _missing(known: KnownPod, runtime: SimulatedRuntime, state: State) -> tuple[
     found: set[str] = set()
     for container in known.pod.all_containers():
         held = runtime.latest(known.pod.uid, container.name)
-        records = set(state.books.of_container(known.pod.uid, container.name))
+        records = set(state.allocations.of_container(known.pod.uid, container.name))
         if held is not None:
             records &= held.resources
         asked = {name for name, quantity in container.limits.items() if quantity.value}
@@ -194,7 +194,7 @@ def _container_view(status: ContainerStatus, *, was_begun: bool) -> ContainerVie
 def allocation_views(state: State, pods: PodTable) -> tuple[AllocationView, ...]:
     """Every record, sorted by pod, container and resource."""
     views = []
-    for (uid, container, resource), record in state.books:
+    for (uid, container, resource), record in state.allocations:
         known = pods.get(uid)
         devices = tuple((numa, tuple(sorted(ids))) for numa, ids in sorted(record.devices.items()))
         health = tuple((device, health_of(state, resource, device)) for device in sorted(record.ids))

@@ -94,8 +94,8 @@ async def _live(root: Path, pods: Pods, chance: random.Random, note: Notes) -> N
     invariants.check(state)
     note(
         "restored",
-        {uid: sorted(record.ids) for (uid, _, _), record in state.books},
-        sorted(map(str, state.books.shared)),
+        {uid: sorted(record.ids) for (uid, _, _), record in state.allocations},
+        sorted(map(str, state.allocations.shared)),
     )
     await node.kubelet.register(Registration(API_VERSION, SOCKET, RESOURCE))
     await node.wait_for(lambda now: any(each.healthy for each in now.resources))
@@ -119,7 +119,7 @@ async def _admit(node: Node, uid: str, count: int, pods: Pods, note: Notes) -> N
     pods[uid] = count
     note("admitting", uid, count)
     verdict = await node.admit(pod(uid, count))
-    record = node.kubelet.state.books.record(PodUID(uid), ContainerName("main"), RESOURCE)
+    record = node.kubelet.state.allocations.record(PodUID(uid), ContainerName("main"), RESOURCE)
     if verdict == Admitted() and record is not None:
         note("admitted", uid, sorted(record.ids))
         return

@@ -121,7 +121,10 @@ FAULTS = (
         "CallGetPreferredAllocation(endpoint.client or ClientID(0),",
     ),
     Fault(
-        "chosen ids are in use only when they are recorded", _SELECTION, "books.take(self._resource, device)", "pass"
+        "chosen ids are in use only when they are recorded",
+        _SELECTION,
+        "allocations.take(self._resource, device)",
+        "pass",
     ),
     Fault(
         "running containers are checked first",
@@ -135,7 +138,7 @@ FAULTS = (
         "an error frees what was taken",
         _SELECTION,
         'text = f"device plugin GetPreferredAllocation',
-        'context.state.books.recount()\n        text = f"device plugin GetPreferredAllocation',
+        'context.state.allocations.recount()\n        text = f"device plugin GetPreferredAllocation',
     ),
     Fault(
         "a device that others took meanwhile is looked at again",
@@ -191,31 +194,31 @@ FAULTS = (
         _ALLOCATION,
         "    yield from _allocating_limits(context, pod, container)\n    kind =",
         "    try:\n        yield from _allocating_limits(context, pod, container)\n    finally:\n"
-        "        state.reuse.settle(container.kind, state.books.of_container(pod.uid, container.name))\n    kind =",
+        "        state.reuse.settle(container.kind, state.allocations.of_container(pod.uid, container.name))\n    kind =",
     ),
     Fault(
         "a missing endpoint leaves the ids in use",
         _ALLOCATION,
-        '        context.state.books.recount()\n        raise AllocationFailed(f"unknown',
+        '        context.state.allocations.recount()\n        raise AllocationFailed(f"unknown',
         '        raise AllocationFailed(f"unknown',
     ),
     Fault(
         "no answer frees the ids",
         _ALLOCATION,
         "    if not answer.responses:\n",
-        "    if not answer.responses:\n        context.state.books.recount()\n",
+        "    if not answer.responses:\n        context.state.allocations.recount()\n",
     ),
     Fault(
         "a failed call leaves the ids in use",
         _ALLOCATION,
-        "    except PluginFault as failure:\n        context.state.books.recount()\n",
+        "    except PluginFault as failure:\n        context.state.allocations.recount()\n",
         "    except PluginFault as failure:\n",
     ),
     Fault(
         "a lost id is in use again when it is recorded",
         _ALLOCATION,
         "    record = AllocationRecord(devices, response)\n",
-        "    record = AllocationRecord(devices, response)\n    context.state.books.know(resource).update(record.ids)\n",
+        "    record = AllocationRecord(devices, response)\n    context.state.allocations.know(resource).update(record.ids)\n",
     ),
     Fault(
         "a vanished device is left out of the record",
@@ -276,15 +279,15 @@ FAULTS = (
     Fault(
         "devices in use are available for hints",
         _HINTS,
-        "frozenset(state.healthy.get(resource, set()) - state.books.in_use.get(resource, set()))",
+        "frozenset(state.healthy.get(resource, set()) - state.allocations.in_use.get(resource, set()))",
         "frozenset(state.healthy.get(resource, set()))",
     ),
     Fault("no topology is impossible", _HINTS, "        return None\n", "        return ()\n"),
     Fault(
         "hints of the pod reclaim nothing",
         _HINTS,
-        "    reclaim(context)\n\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.books.ids_of_pod",
-        "\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.books.ids_of_pod",
+        "    reclaim(context)\n\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.allocations.ids_of_pod",
+        "\n    def held(resource: ResourceName) -> frozenset[DeviceID]:\n        return context.state.allocations.ids_of_pod",
     ),
     # ---------------------------------------------------------------------------------------- merging
     Fault(
@@ -402,7 +405,7 @@ FAULTS = (
     ),
     Fault("of a bare status all is shown", _PREPARATION, "cause.description if", "None if"),
     Fault("late allocation is left out", _PREPARATION, "    if is_incomplete:\n", "    if False:\n"),
-    # ------------------------------------------------------------------------------------------ books
+    # ------------------------------------------------------------------------------------------ allocations
     Fault("a new count forgets nothing", _ALLOCATIONS, "self.in_use = {resource:", "self.in_use |= {resource:"),
     Fault("sharing is not noted", _ALLOCATIONS, "self.shared |= {(resource, device) for device in also_held}", "pass"),
     Fault(

@@ -371,7 +371,9 @@ class CoreMachine(RuleBasedStateMachine):
         resource = self.resource_of[client]
         before = self.plugins.devices.get(resource, {})
         changed = {each.id for each in devices if each.id not in before or before[each.id].health != each.health}
-        holders = [{pod for (pod, _, _), record in self.bench.state.books if name in record.ids} for name in changed]
+        holders = [
+            {pod for (pod, _, _), record in self.bench.state.allocations if name in record.ids} for name in changed
+        ]
         self.plugins.devices[resource] = {device.id: device for device in devices}
         self.plugins.healthy[resource] = {device.id for device in devices if device.health == "Healthy"}
         self.plugins.unhealthy[resource] = {device.id for device in devices if device.health != "Healthy"}
@@ -541,9 +543,9 @@ class CoreMachine(RuleBasedStateMachine):
         if self.ready:
             gone = {key for key in self.held if key[0] not in self.active}
             self._released(gone)
-            assert not {uid for uid in self.bench.state.books.pods() if uid not in self.active}
+            assert not {uid for uid in self.bench.state.allocations.pods() if uid not in self.active}
         else:
-            assert {key[0] for key in self.held} == self.bench.state.books.pods()
+            assert {key[0] for key in self.held} == self.bench.state.allocations.pods()
 
     @rule(ready=st.sampled_from([True, True, False]))
     def sources_change(self, ready: bool) -> None:
@@ -716,7 +718,7 @@ class CoreMachine(RuleBasedStateMachine):
         assert sum(state.registrations.values()) == self.counted
         assert set(state.active_pods) == self.active
         assert state.sources_ready == self.ready
-        assert {key: record.ids for key, record in state.books} == self.held
+        assert {key: record.ids for key, record in state.allocations} == self.held
         self._books_agree()
         self._nobody_shares()
 
@@ -732,7 +734,7 @@ class CoreMachine(RuleBasedStateMachine):
         return {(resource, device) for (_, _, resource), ids in self.held.items() for device in ids}
 
     def _taken(self) -> set[DeviceOf]:
-        return {(resource, device) for resource, ids in self.bench.state.books.in_use.items() for device in ids}
+        return {(resource, device) for resource, ids in self.bench.state.allocations.in_use.items() for device in ids}
 
     def _nobody_shares(self) -> None:
         holders: dict[tuple[str, str], set[str]] = {}
@@ -740,7 +742,7 @@ class CoreMachine(RuleBasedStateMachine):
             for device in ids:
                 holders.setdefault((resource, device), set()).add(uid)
         twice = {device for device, uids in holders.items() if len(uids) > 1}
-        assert twice <= self.bench.state.books.shared
+        assert twice <= self.bench.state.allocations.shared
         assert twice <= self.raced
 
     # ------------------------------------------------------------------------------------------------ the model's hands
@@ -754,13 +756,15 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _composed_at_once(self, effects: Iterable[Effect[None]]) -> None:
         """Entries and lists that were kept since earlier documents are what the tables say now. Rules: CP-6"""
-        books, healthy = self.bench.state.books, self.bench.state.healthy
+        allocations, healthy = self.bench.state.allocations, self.bench.state.healthy
         for effect in effects:
             if isinstance(effect, WriteCheckpoint):
                 entries, registered = effect.document.entries or (), effect.document.registered or {}
-                assert sorted((e.pod_uid, e.container, e.resource) for e in entries) == sorted(key for key, _ in books)
+                assert sorted((e.pod_uid, e.container, e.resource) for e in entries) == sorted(
+                    key for key, _ in allocations
+                )
                 for entry in entries:
-                    record = dict(books)[
+                    record = dict(allocations)[
                         PodUID(entry.pod_uid), ContainerName(entry.container), ResourceName(entry.resource)
                     ]
                     assert entry.allocate_response == record.response.raw
@@ -829,7 +833,7 @@ class CoreMachine(RuleBasedStateMachine):
     def _answer_allocate(self, walk: UnderWay | Preparation, reply: Reply) -> None:
         choice, self.choice = self.choice, None
         assert choice is not None
-        before = dict(self.bench.state.books)
+        before = dict(self.bench.state.allocations)
         if reply.fails:
             walk.steps.answer(FAILURES[1])
             self._counted_anew()
@@ -847,7 +851,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _note_record(self, pod: Pod, choice: Choice, answer: AllocateAnswer, before: dict[Any, Any]) -> None:
         """Exactly one record is new: for a container of the pod that asks for so many."""
-        new = {key: record for key, record in self.bench.state.books if before.get(key) is not record}
+        new = {key: record for key, record in self.bench.state.allocations if before.get(key) is not record}
         if not new:
             # The pod is over, and the next of its containers has reclaimed what this one got.
             assert pod.uid not in self.active
@@ -889,7 +893,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _look_at_allocation(self, one: UnderWay | Preparation) -> None:
         """A reclaim may have come before a choice; then the choice has to be of free and healthy devices."""
-        self._released(self.held.keys() - {key for key, _ in self.bench.state.books})
+        self._released(self.held.keys() - {key for key, _ in self.bench.state.allocations})
         match one.steps.effect:
             case CallGetPreferredAllocation():
                 self._look_at_question(one.pod, one.steps.effect)
@@ -1079,6 +1083,6 @@ def test_what_is_admitted_survives_a_restart(devices: tuple[Device, ...], pod: P
 
     again = after.admitting(pod)
     assert (again.result, again.seen) == (Admitted(), [])
-    assert {key: record.ids for key, record in after.state.books} == {
-        key: record.ids for key, record in bench.state.books if key[0] == PodUID("p")
+    assert {key: record.ids for key, record in after.state.allocations} == {
+        key: record.ids for key, record in bench.state.allocations if key[0] == PodUID("p")
     }

@@ -90,8 +90,8 @@ def _list(state: State, resource: str, devices: Sequence[Mapping[str, Any]]) -> 
 
 def _hold(state: State, uid: str, container: str, resource: str, ids: Sequence[str]) -> None:
     record = AllocationRecord({NumaNode(-1): tuple(map(DeviceID, ids))}, ContainerResponse())
-    state.books.enter((PodUID(uid), ContainerName(container), ResourceName(resource)), record)
-    state.books.recount()
+    state.allocations.enter((PodUID(uid), ContainerName(container), ResourceName(resource)), record)
+    state.allocations.recount()
 
 
 def test_masks_are_compared_and_joined_as_the_kubelet_does(bitmask: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_device_hints_are_the_kubelets(device_hints: dict[str, Any]) -> None:
     state.reuse.settle(ContainerKind.INIT, reusable)
     for resource, record in reusable.items():
         for device in record.ids:
-            state.books.take(resource, device)
+            state.allocations.take(resource, device)
     context = _context(state, numa_nodes=tuple(device_hints["numa_nodes"]))
     if device_hints["scope"] == "pod":
         came = pod_hints(context, pod)
@@ -218,8 +218,8 @@ def test_the_chosen_ids_are_allowed_by_the_kubelet(devices_to_allocate: dict[str
     state.reuse.begin(pod.uid)
     if case["reusable"]:
         _hold(state, pod.uid, init.name, RESOURCE, case["reusable"])
-        state.reuse.settle(ContainerKind.INIT, state.books.of_container(pod.uid, init.name))
-    before = set(state.books.in_use.get(RESOURCE, ()))
+        state.reuse.settle(ContainerKind.INIT, state.allocations.of_container(pod.uid, init.name))
+    before = set(state.allocations.in_use.get(RESOURCE, ()))
     state.affinities.store(pod.uid, container.name, Hint(_mask(case["affinity"])))
     walk = choosing(_context(state, numa_nodes=(0, 1, 2, 3)), pod, container, RESOURCE)
     calls, chosen, error = _played(walk, case)
@@ -228,7 +228,7 @@ def test_the_chosen_ids_are_allowed_by_the_kubelet(devices_to_allocate: dict[str
     assert len(chosen) == len(set(chosen)) == case["size"]
     assert set(case["always"]) <= set(chosen) <= set(case["possible"])
     if error is not None:
-        assert len(state.books.in_use.get(RESOURCE, set()) - before) == case["left_marked_after_error"]
+        assert len(state.allocations.in_use.get(RESOURCE, set()) - before) == case["left_marked_after_error"]
 
 
 def _played(

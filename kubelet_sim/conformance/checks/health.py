@@ -167,7 +167,7 @@ async def kept(ctx: CheckContext) -> None:
     async with admitted(ctx, pod) as verdict:
         if not isinstance(verdict, Admitted):
             ctx.skip("needs a device that a pod gets")
-        record = ctx.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
+        record = ctx.node.kubelet.state.allocations.record(pod.uid, CONTAINER, resource)
         broken = min(map(str, record.ids)) if record else ""
         async with ctx.broken(broken, resource):
             if not await change(ctx, resource, lambda health: not health.get(broken, False), CHANGES_WITHIN_S):

@@ -40,7 +40,7 @@ async def lists_inuse(ctx: CheckContext) -> None:
     for number, resource in enumerate(ctx.resources):
         pod = pod_of(f"user-{number}", {resource: 1})
         if ctx.healthy_ids(resource) and isinstance(await ctx.node.admit(pod), Admitted):
-            used = ctx.node.kubelet.state.books.record(pod.uid, CONTAINER, resource)
+            used = ctx.node.kubelet.state.allocations.record(pod.uid, CONTAINER, resource)
             held[str(resource)] = tuple(sorted(map(str, used.ids))) if used else ()
     if not held:
         ctx.skip("needs a device that a pod gets")

@@ -27,7 +27,7 @@ Cpu = tuple[int, int]
 
 
 @define(eq=False)
-class CpuBooks:
+class CpuAllocations:
     """The cpus of a machine and who has them. They outlive the kubelet process, which keeps a checkpoint of them.
 
     Args:
@@ -61,21 +61,21 @@ class CpuProvider:
     """The hints of the CPU manager; fits `HintProvider`. Rules: TM-9, TM-10"""
 
     context: Context
-    books: CpuBooks
+    allocations: CpuAllocations
 
     def hints(self, pod: Pod, container: Container) -> HintsByResource:
         """For one container of a guaranteed pod that asks for whole cpus; no opinion otherwise."""
         count = exclusive_cpus(pod, container)
         if count == 0:
             return {}
-        held = self.books.held.get((pod.uid, container.name), frozenset())
+        held = self.allocations.held.get((pod.uid, container.name), frozenset())
         return {"cpu": self._hints(count, held, self._reusable(pod))}
 
     def pod_hints(self, pod: Pod) -> HintsByResource:
         """For all containers of the pod together."""
         wanted = effective_amounts(pod, lambda each: {"cpu": Quantity.of(exclusive_cpus(pod, each))})
         count = ceil(wanted.get("cpu", 0))
-        return {"cpu": self._hints(count, self.books.of_pod(pod.uid), frozenset())} if count else {}
+        return {"cpu": self._hints(count, self.allocations.of_pod(pod.uid), frozenset())} if count else {}
 
     def allocating(self, pod: Pod, container: Container) -> Walk[None]:
         """Take cpus of init containers before it first, then aligned ones, then any.
@@ -86,10 +86,10 @@ class CpuProvider:
         yield from ()
         count = exclusive_cpus(pod, container)
         key = (pod.uid, container.name)
-        if count == 0 or key in self.books.held:
+        if count == 0 or key in self.allocations.held:
             return
         self._forget_inactive()
-        reusable, free = self._reusable(pod), self.books.free()
+        reusable, free = self._reusable(pod), self.allocations.free()
         if len(reusable | free) < count:
             available = len(reusable | free)
             text = f"not enough cpus available to satisfy request: requested={count}, available={available}"
@@ -99,7 +99,7 @@ class CpuProvider:
         taken: list[Cpu] = []
         for pool in (reusable, aligned, free):
             taken += self.context.order.arrange("TM-65", pool.difference(taken))[: count - len(taken)]
-        self.books.held[key] = frozenset(taken)
+        self.allocations.held[key] = frozenset(taken)
         nodes = sorted({node for node, _ in taken})
         self.context.say("TM-10", pod.key, f"{container.name} gets {count} cpus of NUMA nodes {nodes}")
 
@@ -108,9 +108,9 @@ class CpuProvider:
         self._forget_inactive()
         if held and len(held) != count:
             return ()
-        pool = held or self.books.free() | reusable
-        nodes = sorted(self.books.per_node)
-        everything = self.books.all()
+        pool = held or self.allocations.free() | reusable
+        nodes = sorted(self.allocations.per_node)
+        everything = self.allocations.all()
         preferred = min((width(m) for m in subsets(nodes) if _count(everything, m) >= count), default=len(nodes))
         fitting = [mask for mask in subsets(nodes) if _count(pool, mask) >= count]
         pinned = [mask for mask in fitting if all(mask >> node & 1 for node, _ in reusable)]
@@ -119,7 +119,7 @@ class CpuProvider:
     def _reusable(self, pod: Pod) -> frozenset[Cpu]:
         """What ended init containers of the pod had and no other container of it has taken over."""
         kinds = {each.name: each.kind for each in pod.all_containers()}
-        held = {name: cpus for (uid, name), cpus in self.books.held.items() if uid == pod.uid}
+        held = {name: cpus for (uid, name), cpus in self.allocations.held.items() if uid == pod.uid}
         handed_on = frozenset[Cpu]().union(*(c for n, c in held.items() if kinds.get(n) is ContainerKind.INIT))
         return handed_on.difference(*(c for n, c in held.items() if kinds.get(n) is not ContainerKind.INIT))
 
@@ -128,8 +128,8 @@ class CpuProvider:
         if not self.context.state.sources_ready:
             return
         active = self.context.state.active_pods
-        for key in [key for key in self.books.held if key[0] not in active]:
-            del self.books.held[key]
+        for key in [key for key in self.allocations.held if key[0] not in active]:
+            del self.allocations.held[key]
 
 
 def exclusive_cpus(pod: Pod, container: Container) -> int:

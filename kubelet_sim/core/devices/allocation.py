@@ -41,7 +41,7 @@ def allocating(context: Context, pod: Pod, container: Container) -> Walk[None]:
     state.reuse.begin(pod.uid)
     yield from _allocating_limits(context, pod, container)
     kind = kind_for_reuse(context.profile, container)
-    state.reuse.settle(kind, state.books.of_container(pod.uid, container.name))
+    state.reuse.settle(kind, state.allocations.of_container(pod.uid, container.name))
 
 
 def _allocating_limits(context: Context, pod: Pod, container: Container) -> Walk[None]:
@@ -74,7 +74,7 @@ def _allocating_resource(context: Context, pod: Pod, container: Container, resou
         return False
     endpoint = context.state.endpoints.get(resource)
     if endpoint is None:
-        context.state.books.recount()
+        context.state.allocations.recount()
         raise AllocationFailed(f"unknown Device Plugin {resource}", rule="DM-89")
     response = yield from _calling_allocate(context, endpoint, chosen)
     _record(context, pod, container, resource, chosen, response)
@@ -91,7 +91,7 @@ def _calling_allocate(context: Context, endpoint: Endpoint, chosen: tuple[Device
     try:
         answer = yield from ask(CallAllocate(live_client(endpoint), chosen))
     except PluginFault as failure:
-        context.state.books.recount()
+        context.state.allocations.recount()
         raise AllocationFailed(str(failure), rule="DM-98") from failure
     if not answer.responses:
         context.warn(
@@ -117,8 +117,8 @@ def _record(
     """Enter the allocation, by the topology known now, after the call. Rules: DM-59, DM-100"""
     devices = _by_numa(context, resource, chosen)
     record = AllocationRecord(devices, response)
-    free = record.ids - context.state.books.in_use.get(resource, set())
-    twice = context.state.books.enter((pod.uid, container.name, resource), record)
+    free = record.ids - context.state.allocations.in_use.get(resource, set())
+    twice = context.state.allocations.enter((pod.uid, container.name, resource), record)
     if free or twice:
         text = f"a reclaim during a call lost {len(free)} ids of {resource}: they count as free"
         context.warn("DM-97", pod.key, text)

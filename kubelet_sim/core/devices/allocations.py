@@ -38,7 +38,7 @@ _ContainerRecords = dict[ResourceName, AllocationRecord]
 
 
 @define
-class Books:
+class Allocations:
     """The records, and what counts as in use because of them."""
 
     _records: dict[RecordKey, AllocationRecord] = field(factory=dict)
@@ -63,7 +63,7 @@ class Books:
         return iter(self._records.items())
 
     def pods(self) -> KeysView[PodUID]:
-        """Every pod with a record, in order of the first one; a view that changes with the books."""
+        """Every pod with a record, in order of the first one; a view that changes with the allocations."""
         return self._by_pod.keys()
 
     def of_container(self, pod: PodUID, container: ContainerName) -> Mapping[ResourceName, AllocationRecord]:

@@ -37,11 +37,11 @@ def preparing(context: Context, pod: Pod, container: Container) -> Walk[Containe
             continue
         yield from _starting(context, pod, container, resource)
         may_be_late = pod.uid in state.active_pods or not profile.late_allocation_for_active_only
-        if may_be_late and state.books.record(pod.uid, container.name, resource) is None:
+        if may_be_late and state.allocations.record(pod.uid, container.name, resource) is None:
             is_incomplete = True
     if is_incomplete:
         yield from _allocating_late(context, pod, container)
-    records = state.books.of_container(pod.uid, container.name)
+    records = state.allocations.of_container(pod.uid, container.name)
     if not records:
         return None
     responses = {resource: record.response for resource, record in records.items()}
@@ -61,7 +61,7 @@ def _starting(context: Context, pod: Pod, container: Container, resource: Resour
         raise _failed(context, pod, container, f"endpoint not found in cache for a registered resource: {resource}")
     if endpoint.options is None or not endpoint.options.pre_start_required:
         return
-    record = context.state.books.record(pod.uid, container.name, resource)
+    record = context.state.allocations.record(pod.uid, container.name, resource)
     if record is None:
         whose = f"pod {pod.uid}, container {container.name}, resource {resource}"
         raise _failed(context, pod, container, f"no devices found allocated in local cache for {whose}")

@@ -22,7 +22,7 @@ def compose(state: State, order: Order) -> CheckpointDocument:
     Rules: DM-138, CP-5, CP-6, CP-19
     Follows: writeCheckpoint, toCheckpointData
     """
-    return CheckpointDocument(state.books.entries(order) or None, state.arranged.lists(state.healthy, order))
+    return CheckpointDocument(state.allocations.entries(order) or None, state.arranged.lists(state.healthy, order))
 
 
 def checkpoint_restored(context: Context, fact: CheckpointRestored) -> Applied[None]:
@@ -36,11 +36,11 @@ def checkpoint_restored(context: Context, fact: CheckpointRestored) -> Applied[N
     state = context.state
     for entry in fact.entries:
         record = AllocationRecord(dict(entry.devices), entry.response)
-        twice = state.books.enter((entry.pod_uid, entry.container, entry.resource), record)
+        twice = state.allocations.enter((entry.pod_uid, entry.container, entry.resource), record)
         if twice:
             ids = ", ".join(context.order.arrange("DM-145", twice))
             context.warn("DM-145", entry.resource, f"the checkpoint gives {ids} to more than one pod")
-    state.books.recount()
+    state.allocations.recount()
     for resource in fact.registered:
         state.healthy[resource] = frozenset()
         state.unhealthy[resource] = set()

@@ -28,7 +28,7 @@ def container_hints(context: Context, pod: Pod, container: Container) -> HintsBy
     reclaim(context)
 
     def held(resource: ResourceName) -> frozenset[DeviceID]:
-        record = context.state.books.record(pod.uid, container.name, resource)
+        record = context.state.allocations.record(pod.uid, container.name, resource)
         return record.ids if record else frozenset()
 
     wanted = {name: quantity.value for name, quantity in container.limits.items()}
@@ -46,7 +46,7 @@ def pod_hints(context: Context, pod: Pod) -> HintsByResource:
     reclaim(context)
 
     def held(resource: ResourceName) -> frozenset[DeviceID]:
-        return context.state.books.ids_of_pod(pod.uid, resource)
+        return context.state.allocations.ids_of_pod(pod.uid, resource)
 
     limits = effective_amounts(pod, lambda container: container.limits)
     wanted = {name: ceil(amount) for name, amount in limits.items()}
@@ -84,7 +84,7 @@ def _resource_hints(
         if len(held) != count:
             return ()
         return _generated(context, resource, count, _Pool(held, frozenset()))
-    available = frozenset(state.healthy.get(resource, set()) - state.books.in_use.get(resource, set()))
+    available = frozenset(state.healthy.get(resource, set()) - state.allocations.in_use.get(resource, set()))
     if len(available | reusable) < count:
         return ()
     return _generated(context, resource, count, _Pool(available, reusable))

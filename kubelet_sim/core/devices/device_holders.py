@@ -1,6 +1,6 @@
 """The records turned round: for each device the containers that hold it.
 
-What is a record, and what counts as in use, is `books`; this is its index, so that entering a record does not have to look
+What is a record, and what counts as in use, is `allocations`; this is its index, so that entering a record does not have to look
 at all the others.
 """
 

@@ -37,12 +37,12 @@ class _Taking:
 
     def take(self, ids: Collection[DeviceID], rule: str) -> None:
         """As many as are still needed, of those not taken yet. Taking none makes the name known all the same (DM-83)."""
-        books = self._context.state.books
-        books.know(self._resource)
+        allocations = self._context.state.allocations
+        allocations.know(self._resource)
         left = ids if ids is self.free else frozenset(ids).difference(self.taken)
         wanted = self._context.order.arrange(rule, left)[: self.needed]
         for device in wanted:
-            books.take(self._resource, device)
+            allocations.take(self._resource, device)
             if self.free is not None:
                 self.free.take(device)
         self.taken.extend(wanted)
@@ -59,7 +59,7 @@ def choosing(context: Context, pod: Pod, container: Container, resource: Resourc
     Follows: devicesToAllocate
     """
     state, required = context.state, container.limits[resource].value
-    record = state.books.record(pod.uid, container.name, resource)
+    record = state.allocations.record(pod.uid, container.name, resource)
     have = record.ids if record else frozenset[DeviceID]()
     needed = required - len(have)
     if record is not None and needed != 0:
@@ -117,7 +117,7 @@ def _taking_free_ones(
     Rules: DM-90, DM-92, DM-95, DM-198, TM-63, TM-66, TM-67
     """
     state, required = context.state, container.limits[resource].value
-    available = taking.free = state.books.free(resource, state.healthy[resource])
+    available = taking.free = state.allocations.free(resource, state.healthy[resource])
     if len(available) < taking.needed:
         requested = f"Requested: {taking.needed}, Available: {len(available)}"
         raise AllocationFailed(f"requested number of devices unavailable for {resource}. {requested}", rule="DM-90")
@@ -170,13 +170,13 @@ def _asking_preference(
         call = CallGetPreferredAllocation(live_client(endpoint), available_ids, must_include, size)
         answer = yield from ask(call)
     except (RpcFailed, AllocationFailed) as failure:
-        leaked = context.state.books.unrecorded().intersection((resource, device) for device in taking.taken)
+        leaked = context.state.allocations.unrecorded().intersection((resource, device) for device in taking.taken)
         if leaked:
             text = f"{len(leaked)} ids that were chosen before the error stay in use without an owner"
             context.warn("DM-96 DM-102", resource, text)
         text = f"device plugin GetPreferredAllocation rpc failed with err: {failure}"
         raise AllocationFailed(text, rule="DM-96") from failure
-    if context.profile.recount_while_asked_crashes and resource not in context.state.books.in_use:
+    if context.profile.recount_while_asked_crashes and resource not in context.state.allocations.in_use:
         text = "devices were recounted while the plugin was asked: a kubelet of this version crashes here"
         context.warn("DM-97 DM-173", resource, text)
     ignored = frozenset(answer) - available

@@ -39,7 +39,7 @@ def devices_of_container(
     Follows: GetDevices
     """
     devices: dict[ResourceName, dict[DeviceID, tuple[NumaNode, ...]]] = {}
-    for resource, record in state.books.of_container(pod, container).items():
+    for resource, record in state.allocations.of_container(pod, container).items():
         of_resource = devices.setdefault(resource, {})
         for node, ids in sorted(record.devices.items()):
             for device in ids:

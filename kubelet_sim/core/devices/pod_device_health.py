@@ -28,7 +28,7 @@ def allocated_resources_status(state: State, pod: Pod) -> dict[ContainerName, Co
     return {
         container.name: {
             resource: {device: health_of(state, resource, device) for device in sorted(record.ids)}
-            for resource, record in sorted(state.books.of_container(pod.uid, container.name).items())
+            for resource, record in sorted(state.allocations.of_container(pod.uid, container.name).items())
         }
         for container in pod.containers
     }
@@ -66,7 +66,7 @@ def _holders(state: State, devices: frozenset[DeviceID]) -> dict[DeviceID, set[P
     """The pods that have a device of that id recorded, whatever the resource; only ids that somebody has."""
     holders: dict[DeviceID, set[PodUID]] = {}
     if devices:
-        for (pod, _, _), record in state.books:
+        for (pod, _, _), record in state.allocations:
             for device_id in record.ids & devices:
                 holders.setdefault(device_id, set()).add(pod)
     return holders

@@ -16,10 +16,10 @@ def reclaim(context: Context) -> None:
     state = context.state
     if not state.sources_ready:
         return
-    if state.books.pods() <= state.active_pods.keys():
+    if state.allocations.pods() <= state.active_pods.keys():
         return
-    gone = frozenset(state.books.pods() - state.active_pods.keys())
+    gone = frozenset(state.allocations.pods() - state.active_pods.keys())
     context.say(
         "DM-115", "node", f"devices of pods that are not active any more are freed: {len(gone)}", pods=sorted(gone)
     )
-    state.books.release(gone)
+    state.allocations.release(gone)

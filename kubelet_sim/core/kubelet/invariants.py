@@ -21,31 +21,31 @@ def check(state: State) -> None:
 def _no_id_is_given_twice(state: State) -> Iterator[str]:
     """Two pods never hold one device, but for the race and the files that the kubelet allows. Rules: DM-90, DM-97"""
     owners: dict[tuple[ResourceName, DeviceID], set[PodUID]] = {}
-    for (pod, _, resource), record in state.books:
+    for (pod, _, resource), record in state.allocations:
         for device in record.ids:
             owners.setdefault((resource, device), set()).add(pod)
     for device_of, pods in owners.items():
-        if len(pods) > 1 and device_of not in state.books.shared:
+        if len(pods) > 1 and device_of not in state.allocations.shared:
             yield f"{device_of} is held by {sorted(pods)}"
 
 
 def _the_index_is_that_of_the_records(state: State) -> Iterator[str]:
     """Who looks a device up finds exactly the containers that a search of all records finds. Rules: DM-97"""
     found: dict[tuple[ResourceName, DeviceID], set[tuple[PodUID, ContainerName]]] = {}
-    for (pod, container, resource), record in state.books:
+    for (pod, container, resource), record in state.allocations:
         for device in record.ids:
             found.setdefault((resource, device), set()).add((pod, container))
-        if state.books.record(pod, container, resource) is not record:
+        if state.allocations.record(pod, container, resource) is not record:
             yield f"{pod} {container} {resource} is not found"
     for device_of, holders in found.items():
-        if set(state.books.holders(*device_of)) != holders:
-            yield f"{device_of} is held by {sorted(holders)}, not by {state.books.holders(*device_of)}"
+        if set(state.allocations.holders(*device_of)) != holders:
+            yield f"{device_of} is held by {sorted(holders)}, not by {state.allocations.holders(*device_of)}"
 
 
 def _a_name_in_use_is_known(state: State) -> Iterator[str]:
     """Unless a reclaim lost its ids while the plugin was asked. Rules: DM-83, DM-97"""
-    forgotten = {resource for resource, _ in state.books.forgotten()}
-    for (_, _, resource), _record in state.books:
+    forgotten = {resource for resource, _ in state.allocations.forgotten()}
+    for (_, _, resource), _record in state.allocations:
         if not state.is_device_plugin_resource(resource) and resource not in forgotten:
             yield f"{resource} is recorded but not known"
 

@@ -72,10 +72,10 @@ def _shortage(name: str, wanted: int, used: int, capacity: int) -> Rejected:
 
 def _allocatable(context: Context, uid: PodUID) -> dict[str, int]:
     """The node's, in a copy; raised to what is in use if the pod holds devices. Rules: DM-80"""
-    books = context.state.books
+    allocations = context.state.allocations
     amounts = dict(context.state.node.counts)
-    if uid in books.pods():
-        for resource, devices in books.in_use.items():
+    if uid in allocations.pods():
+        for resource, devices in allocations.in_use.items():
             amounts[resource] = max(amounts.get(resource, 0), len(devices))
     return amounts
 

@@ -24,7 +24,7 @@ def status_round(context: Context, fact: StatusRoundDue) -> Applied[NodeStatusRo
     state = context.state
     answer = _answer(state, fact.at_s)
     for resource in answer.deleted:
-        # Neither the device table nor the books are touched. Rules: DM-47
+        # Neither the device table nor the allocations are touched. Rules: DM-47
         endpoint = state.endpoints.pop(resource, None)
         if endpoint is not None:
             expired(endpoint)

@@ -47,7 +47,7 @@ def admitting(context: Context, pod: Pod, further: Sequence[HintProvider] = ()) 
 def _say_what_is_missing(context: Context, pod: Pod) -> None:
     """A pod that asks for a resource that nobody serves runs without it: the surprise deserves a word. Rules: DM-81"""
     for container in pod.all_containers():
-        records = context.state.books.of_container(pod.uid, container.name)
+        records = context.state.allocations.of_container(pod.uid, container.name)
         for name in context.order.arrange("DM-81", container.limits):
             if "/" in name and container.limits[name].value and name not in records:
                 text = f"{container.name} asks for {name}, but no plugin has listed it: it will run without the device"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.devices.device_views import allocatable_devices, allocatable_entries, device_entries
 from kubelet_sim.core.ports import Order, Sorted
 from kubelet_sim.core.state import State
@@ -26,13 +26,13 @@ from kubelet_sim.model.pod_resources import (
 
 @frozen
 class ResourcesView:
-    """Looks at the tables of a device manager, and at the books of exclusive cpus if there are any.
+    """Looks at the tables of a device manager, and at the allocations of exclusive cpus if there are any.
 
     Memory and claims are always empty: nobody here manages any. Rules: PR-28, PR-29, PR-30
     """
 
     state: State
-    cpus: CpuBooks | None = None
+    cpus: CpuAllocations | None = None
     order: Order = field(factory=Sorted)
 
     def pods(self, pods: Iterable[Pod], version: ApiVersion = ApiVersion.V1) -> tuple[PodResources, ...]:
@@ -69,7 +69,7 @@ class ResourcesView:
         return AllocatableResources(allocatable_entries(devices, self.order), cpu_ids)
 
     def _devices(self, uid: PodUID, container: Container) -> tuple[DeviceEntry, ...]:
-        records = self.state.books.of_container(uid, container.name)
+        records = self.state.allocations.of_container(uid, container.name)
         return device_entries({resource: record.devices for resource, record in records.items()}, self.order)
 
     def _cpu_ids(self, uid: PodUID, container: Container) -> tuple[int, ...]:

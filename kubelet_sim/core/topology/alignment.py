@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 
 
@@ -15,5 +15,5 @@ class Alignment:
     topology: TopologySettings = NO_ALIGNMENT
     numa: tuple[NumaNodeInfo, ...] = (NumaNodeInfo(0),)
     """In the machine's own order."""
-    cpus: CpuBooks | None = None
+    cpus: CpuAllocations | None = None
     """For a static CPU manager beside the device manager; `None`: there is none."""

@@ -1,4 +1,4 @@
-"""Calls that no pod needs: made once, and what the plugin answered is told. The node's books know nothing of them."""
+"""Calls that no pod needs: made once, and what the plugin answered is told. The node's allocations know nothing of them."""
 
 from __future__ import annotations
 

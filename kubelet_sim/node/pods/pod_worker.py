@@ -113,7 +113,7 @@ class PodWorker:
             self._note(f"{container.name}: CreateContainerConfigError: {failure}", RecordLevel.WARNING)
             return RESYNC_S
         self._known.waiting.pop(container.name, None)
-        resources = self._kubelet.state.books.of_container(pod.uid, container.name)
+        resources = self._kubelet.state.allocations.of_container(pod.uid, container.name)
         held = around.runtime.create(pod, container, spec, around.now(), resources)
         await around.events.of_pod(pod, NORMAL, "Created", "Container created", container)
         around.runtime.start(held, around.now())

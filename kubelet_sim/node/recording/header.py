@@ -8,7 +8,7 @@ import cattrs
 from attrs import field, frozen
 
 from kubelet_sim import __version__
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.topology.settings import NO_ALIGNMENT, NumaNodeInfo, TopologySettings
 from kubelet_sim.errors import UsageError
@@ -41,7 +41,7 @@ class Header:
     @property
     def alignment(self) -> Alignment:
         """Of a node that starts: nobody has a cpu."""
-        cpus = None if self.exclusive_cpus is None else CpuBooks(dict(self.exclusive_cpus))
+        cpus = None if self.exclusive_cpus is None else CpuAllocations(dict(self.exclusive_cpus))
         return Alignment(self.topology, self.numa, cpus)
 
 

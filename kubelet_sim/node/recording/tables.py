@@ -40,7 +40,7 @@ class Tables:
             values["resource", name, "endpoint"] = f"{state_of(endpoint).value}{client}"
             values["resource", name, "healthy"] = self._healthy(state, name)
             values["resource", name, "unhealthy"] = sorted(state.unhealthy.get(name, ()))
-        for (uid, container, of), record in state.books:
+        for (uid, container, of), record in state.allocations:
             pod = state.active_pods.get(uid)
             values["allocation", pod.key if pod else f"{uid} (not active)", container, of] = sorted(record.ids)
         for told, quantity in state.node.capacity.items():

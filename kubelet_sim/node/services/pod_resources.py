@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.kubelet.pod_resources import ResourcesView
 from kubelet_sim.core.ports import Order
 from kubelet_sim.model.pod import Pod
@@ -28,7 +28,7 @@ class PodResourcesApi:
         socket: where it is served.
         order: who picks where the kubelet's order is open; sorted if not given.
         hooks: those of the node.
-        cpus: the books of exclusive cpus, if the node has any.
+        cpus: the allocations of exclusive cpus, if the node has any.
 
     Rules: PR-1, PR-3, PR-11
     """
@@ -41,7 +41,7 @@ class PodResourcesApi:
         socket: Path,
         *,
         order: Order | None = None,
-        cpus: CpuBooks | None = None,
+        cpus: CpuAllocations | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._kubelet = kubelet

@@ -95,7 +95,7 @@ def double_holders(state: State, pods: Iterable[str]) -> list[str]:
     """Devices that two pods hold at a time. Rules: DM-90"""
     holders: dict[tuple[str, str], set[str]] = defaultdict(set)
     known = set(pods)
-    for (pod, _, resource), record in state.books:
+    for (pod, _, resource), record in state.allocations:
         if pod in known:
             for device in record.ids:
                 holders[resource, device].add(pod)

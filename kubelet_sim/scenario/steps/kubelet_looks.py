@@ -27,7 +27,7 @@ async def allocated(stage: StoryStage, pod: str) -> Any:
     by_container: dict[str, dict[str, list[str]]] = {}
     for each in known.all_containers() if known else ():
         by_container[each.name] = {}
-    for (of_pod, name, resource), record in stage.node.kubelet.state.books:
+    for (of_pod, name, resource), record in stage.node.kubelet.state.allocations:
         if of_pod == pod:
             by_container.setdefault(name, {})[resource] = sorted(record.ids)
     return by_container
@@ -45,7 +45,7 @@ async def allocated_count(stage: StoryStage, pod: str) -> Any:
 @step("Number of devices in use", comes="by resource, zeros left out", is_look=True)
 async def in_use(stage: StoryStage) -> Any:
     """How many devices are in use."""
-    return {resource: len(ids) for resource, ids in stage.node.kubelet.state.books.in_use.items() if ids}
+    return {resource: len(ids) for resource, ids in stage.node.kubelet.state.allocations.in_use.items() if ids}
 
 
 @step("Devices held healthy and unhealthy", comes="`healthy`, `unhealthy`", is_look=True)

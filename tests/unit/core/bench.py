@@ -372,7 +372,7 @@ class Bench:
 
     def ids(self, pod_name: str, container_name: str = "main", resource: str = DEV) -> set[str] | None:
         """The ids recorded for a container; `None` without a record."""
-        record = self.state.books.record(PodUID(pod_name), ContainerName(container_name), ResourceName(resource))
+        record = self.state.allocations.record(PodUID(pod_name), ContainerName(container_name), ResourceName(resource))
         return None if record is None else set(record.ids)
 
     def reusable(self, pod_name: str, resource: str = DEV) -> set[str]:
@@ -381,7 +381,7 @@ class Bench:
 
     def in_use(self, resource: str = DEV) -> set[str] | None:
         """The ids in use; `None` if the name is no key."""
-        found = self.state.books.in_use.get(ResourceName(resource))
+        found = self.state.allocations.in_use.get(ResourceName(resource))
         return None if found is None else set(found)
 
     def restarted(
@@ -453,7 +453,7 @@ def written(effects: Iterable[Effect[Any]]) -> list[CheckpointDocument]:
 def snapshot(state: State) -> dict[str, Any]:
     """Everything in the state, in a form that later changes do not reach."""
     tables = {name.name: getattr(state, name.name) for name in attrs.fields(State)}
-    books = tables.pop("books")
+    allocations = tables.pop("allocations")
     tables.pop("arranged")  # what was made of the other tables
     for of_clients in (
         "streams",
@@ -462,7 +462,12 @@ def snapshot(state: State) -> dict[str, Any]:
     ):  # that a client is over is no change of what is known of devices
         tables.pop(of_clients)
     copied = {name: _copy(table) for name, table in tables.items()}
-    return {**copied, "records": dict(books), "in_use": _copy(books.in_use), "shared": set(books.shared)}
+    return {
+        **copied,
+        "records": dict(allocations),
+        "in_use": _copy(allocations.in_use),
+        "shared": set(allocations.shared),
+    }
 
 
 def _copy(table: object) -> object:

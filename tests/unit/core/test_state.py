@@ -17,7 +17,7 @@ def test_which_names_are_the_device_managers(healthy: int, in_use: int, known: i
     if healthy:
         state.healthy[DEV] = frozenset()
     if in_use:
-        state.books.in_use[DEV] = set()
+        state.allocations.in_use[DEV] = set()
 
     assert state.is_device_plugin_resource(DEV) == bool(known)
     assert not state.is_device_plugin_resource(NIC)

@@ -30,8 +30,8 @@ def test_an_entry_that_cannot_be_decoded_is_left_out(on_bench: RunOnBench, answe
         )
         it.store.data = encode(CheckpointDocument(entries, {RESOURCE: ("a", "b", "c")}))
         await soon(it.node.restart())
-        assert it.node.kubelet.state.books.in_use.keys() == {RESOURCE}
-        assert {key[0] for key, _ in it.node.kubelet.state.books} == {"one", "three"}
+        assert it.node.kubelet.state.allocations.in_use.keys() == {RESOURCE}
+        assert {key[0] for key, _ in it.node.kubelet.state.allocations} == {"one", "three"}
         (warning,) = (
             each for each in it.node.transcript if "DM-145" in each.rules and each.level is RecordLevel.WARNING
         )
@@ -50,7 +50,7 @@ def test_an_entry_without_devices_or_answer_is_restored(on_bench: RunOnBench) ->
         entries = _entry("one", None, None), _entry("two", {0: None}, b"")
         it.store.data = encode(CheckpointDocument(entries, None))
         await soon(it.node.restart())
-        assert {key[0] for key, _ in it.node.kubelet.state.books} == {"one", "two"}
+        assert {key[0] for key, _ in it.node.kubelet.state.allocations} == {"one", "two"}
         assert it.node.kubelet.state.healthy == {}
 
     on_bench(body)

@@ -105,9 +105,9 @@ def test_a_list_frees_what_deleted_pods_held(on_bench: RunOnBench, version: ApiV
         await it.node.remove("one")
         assert not await is_found(it, "one")
         assert await allocatable(it) == ["a"]
-        assert it.node.kubelet.state.books.in_use == {RESOURCE: {"a"}}
+        assert it.node.kubelet.state.allocations.in_use == {RESOURCE: {"a"}}
         assert await listed(it, version) == ()
-        assert it.node.kubelet.state.books.in_use == {}
+        assert it.node.kubelet.state.allocations.in_use == {}
 
     on_bench(body)
 
@@ -123,7 +123,7 @@ def test_a_refused_pod_is_known_but_inactive(on_bench: RunOnBench) -> None:
         )
         verdict = await it.node.admit(Pod("big", "default", PodUID("big"), containers=containers))
         assert isinstance(verdict, Rejected)
-        assert it.node.kubelet.state.books.pods() == {"big"}
+        assert it.node.kubelet.state.allocations.pods() == {"big"}
         assert not await is_found(it, "big")
         both = (ContainerResources("main"), ContainerResources("other"))
         assert await listed(it, V1ALPHA1) == (PodResources("big", "default", both),)
@@ -247,9 +247,9 @@ def test_a_pod_that_went_with_the_kubelet_away_is_forgotten(on_bench: RunOnBench
         verdict = await it.node.kubelet.admit(pod("gone"))
         assert verdict == Admitted()
         await it.node.restart()
-        assert it.node.kubelet.state.books.pods() == {"gone"}
+        assert it.node.kubelet.state.allocations.pods() == {"gone"}
         assert await listed(it) == ()
-        assert it.node.kubelet.state.books.pods() == frozenset()
+        assert it.node.kubelet.state.allocations.pods() == frozenset()
 
     on_bench(body)
 
@@ -263,10 +263,10 @@ def test_nothing_is_freed_before_the_sources_are_ready(on_bench: RunOnBench) -> 
         await it.node.kill()
         kubelet = await it.node.boot(frozenset(), ())
         assert await listed(it) == ()
-        assert kubelet.state.books.pods() == {"gone"}
+        assert kubelet.state.allocations.pods() == {"gone"}
         await kubelet.sources_ready(ready=True)
         assert await listed(it) == ()
-        assert kubelet.state.books.pods() == frozenset()
+        assert kubelet.state.allocations.pods() == frozenset()
 
     on_bench(body)
 
@@ -407,9 +407,9 @@ def test_a_pod_that_has_ended_leaves_its_devices_to_the_next_list(on_bench: RunO
         it.node.exit_container("one", "main")
         await it.node.wait_for(lambda now: now.pods[0].phase == "Succeeded")
         assert not await is_found(it, "one")
-        assert it.node.kubelet.state.books.in_use == {RESOURCE: {"a"}}
+        assert it.node.kubelet.state.allocations.in_use == {RESOURCE: {"a"}}
         assert await listed(it, V1ALPHA1) == (shown("one"),)
-        assert it.node.kubelet.state.books.in_use == {}
+        assert it.node.kubelet.state.allocations.in_use == {}
         assert await listed(it) == ()
 
     on_bench(body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks, CpuProvider, exclusive_cpus
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations, CpuProvider, exclusive_cpus
 from kubelet_sim.core.effects import CallAllocate, WriteCheckpoint
 from kubelet_sim.core.facts import DevicesListed, SourcesReadyChanged
 from kubelet_sim.core.kubelet.kubelet import Kubelet
@@ -41,8 +41,8 @@ def _pod(name: str, *containers: Container) -> Pod:
     return Pod(name, "default", PodUID(name), init, app)
 
 
-def _manager(policy: str, **choices: Any) -> tuple[Kubelet, CpuBooks]:
-    cpus = CpuBooks({0: 4, 1: 4})
+def _manager(policy: str, **choices: Any) -> tuple[Kubelet, CpuAllocations]:
+    cpus = CpuAllocations({0: 4, 1: 4})
     manager = Kubelet(
         V1_36,
         _Journal(),
@@ -125,7 +125,7 @@ def test_too_few_cpus_refuse_a_pod_after_its_devices_were_allocated() -> None:
     refused = _admit(manager, _pod("p", _container("c", cpu="9", dev="1")))
     text = "Allocate failed due to not enough cpus available to satisfy request: requested=9, available=8"
     assert refused == Rejected("UnexpectedAdmissionError", f"{text}, which is unexpected")
-    assert manager.state.books.record(PodUID("p"), ContainerName("c"), DEV) is not None
+    assert manager.state.allocations.record(PodUID("p"), ContainerName("c"), DEV) is not None
 
 
 def test_an_init_container_hands_its_cpus_on() -> None:

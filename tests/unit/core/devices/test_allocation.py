@@ -144,7 +144,7 @@ def test_numa_nodes_of_a_record() -> None:
     bench.serve(dev("a", 0, 1), dev("b", 1, 1), dev("c"), Device(dev("d").id, topology=()), dev("e", -1, 70))
     bench.admit(pod("p", {DEV: 5}))
 
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
 
     assert record is not None
     assert record.devices == {0: ("a",), 1: ("a", "b", "b"), -1: ("c", "d", "e"), 70: ("e",)}
@@ -160,7 +160,7 @@ def test_topology_is_read_after_the_call() -> None:
     steps.finish()
     bench.list(client, dev("a", 7))
 
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
 
     assert record is not None
     assert record.devices == {3: ("a",)}

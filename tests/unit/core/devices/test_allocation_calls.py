@@ -79,7 +79,7 @@ def test_only_the_first_response_counts() -> None:
     bench.serve("a")
     bench.admit(pod("p", {DEV: 1}), scripted(CallAllocate, AllocateAnswer((grant("1"), grant("2"), grant("3")))))
 
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
 
     assert record is not None
     assert record.response == grant("1")
@@ -106,7 +106,7 @@ def test_no_response_leaks_the_ids() -> None:
         bench.round(1.0)
         assert bench.in_use() == {"a"}
         assert bench.refusal(pod("p", {DEV: 2})) == _unavailable(2, 1)
-    assert bench.state.books.unrecorded() == {(DEV, "a")}
+    assert bench.state.allocations.unrecorded() == {(DEV, "a")}
 
 
 def _end_of_another_pod(bench: Bench) -> Bench:
@@ -149,7 +149,7 @@ def test_when_leaked_ids_come_back(remedy: Callable[[Bench], Bench]) -> None:
 
     after = remedy(bench)
 
-    assert not after.state.books.unrecorded()
+    assert not after.state.allocations.unrecorded()
     assert after.admit(pod("p", {DEV: 2})) == Admitted()
 
 
@@ -286,7 +286,7 @@ def test_a_device_vanishes_during_allocate(left: tuple[Device, ...]) -> None:
 
     assert steps.finish() == Admitted()
 
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
     assert record is not None
     assert record.devices == ({-1: ("a", "b")} if not left else {-1: ("a",), 1: ("b",)})
     assert bench.notes.warnings("DM-59")
@@ -320,14 +320,14 @@ def test_a_reclaim_during_allocate_forgets_the_choice() -> None:
     bench = Bench(order=Preferring("a", "b"))
     _raced(bench)
     assert bench.ids("p") == {"b"}
-    assert bench.state.books.forgotten() == {(DEV, "b")}
+    assert bench.state.allocations.forgotten() == {(DEV, "b")}
     assert bench.notes.warnings("DM-97")
 
     bench.manager.context.order = Preferring("b")
     assert bench.admit(pod("q", {DEV: 1})) == Admitted()
 
     assert bench.ids("q") == bench.ids("p") == {"b"}
-    assert bench.state.books.shared == {(DEV, "b")}
+    assert bench.state.allocations.shared == {(DEV, "b")}
     assert bench.refusal(pod("r", {DEV: 3})) == _unavailable(3, 2)
 
 
@@ -338,7 +338,7 @@ def test_a_new_count_finds_the_forgotten_again() -> None:
     bench.refusal(pod("other", {DEV: 1}), scripted(CallAllocate, BAD))
 
     assert bench.in_use() == bench.ids("p")
-    assert not bench.state.books.forgotten()
+    assert not bench.state.allocations.forgotten()
 
 
 def test_a_reclaim_during_allocate_leaves_the_name_unknown() -> None:
@@ -365,7 +365,7 @@ def test_a_reclaim_during_a_call_that_answers_nothing() -> None:
 
     assert isinstance(steps.answer(AllocateAnswer(())).result, Rejected)
     assert bench.in_use() is None
-    assert not bench.state.books.unrecorded()
+    assert not bench.state.allocations.unrecorded()
 
 
 def test_a_reclaim_while_the_checkpoint_is_written() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubelet_sim.core.devices.allocations import Books
+from kubelet_sim.core.devices.allocations import Allocations
 from kubelet_sim.core.devices.available_devices import FreeIds
 from kubelet_sim.core.ports import Sorted
 from kubelet_sim.model.ids import DeviceID, ResourceName
@@ -32,21 +32,21 @@ def test_what_is_left_is_always_in_order(
 def test_books_give_the_same_set_less_what_was_taken() -> None:
     """No list and no recount in between: the set is not made anew."""
     healthy = frozenset(map(DeviceID, "abc"))
-    books = Books()
-    first = books.free(DEV, healthy)
-    books.take(DEV, DeviceID("b"))
-    assert books.free(DEV, healthy) is first
+    allocations = Allocations()
+    first = allocations.free(DEV, healthy)
+    allocations.take(DEV, DeviceID("b"))
+    assert allocations.free(DEV, healthy) is first
     assert list(first) == ["a", "c"]
 
 
 def test_another_list_or_a_recount_makes_a_new_set() -> None:
     """Who holds the old one keeps what was free then; the name is known in any case. Rules: DM-83, DM-97"""
-    books, healthy = Books(), frozenset(map(DeviceID, "ab"))
-    first = books.free(DEV, healthy)
-    books.take(DEV, DeviceID("a"))
-    books.recount()
-    assert DEV not in books.in_use
-    assert list(books.free(DEV, healthy)) == ["a", "b"]
-    assert DEV in books.in_use
+    allocations, healthy = Allocations(), frozenset(map(DeviceID, "ab"))
+    first = allocations.free(DEV, healthy)
+    allocations.take(DEV, DeviceID("a"))
+    allocations.recount()
+    assert DEV not in allocations.in_use
+    assert list(allocations.free(DEV, healthy)) == ["a", "b"]
+    assert DEV in allocations.in_use
     assert list(first) == ["b"]
-    assert list(books.free(DEV, frozenset(map(DeviceID, "c")))) == ["c"]
+    assert list(allocations.free(DEV, frozenset(map(DeviceID, "c")))) == ["c"]

@@ -114,7 +114,7 @@ def test_a_record_that_was_replaced_is_composed_anew() -> None:
     _document(bench)
 
     record = AllocationRecord({NumaNode(1): (DeviceID("b"),)}, ContainerResponse(raw=b"new"))
-    bench.state.books.enter((PodUID("p"), ContainerName("main"), DEV), record)
+    bench.state.allocations.enter((PodUID("p"), ContainerName("main"), DEV), record)
 
     assert _document(bench).entries == (CheckpointEntry("p", "main", DEV, {1: ("b",)}, b"new"),)
 
@@ -146,10 +146,10 @@ def test_what_a_start_restores() -> None:
     applied = bench.manager.apply(CheckpointRestored((entry,), (DEV, NIC), 12.0))
 
     assert applied.effects == ()
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
     assert record is not None
     assert (record.devices, record.response) == (devices, response)
-    assert bench.state.books.in_use == {DEV: {"a", "b"}}
+    assert bench.state.allocations.in_use == {DEV: {"a", "b"}}
     assert bench.state.healthy == bench.state.unhealthy == {DEV: set(), NIC: set()}
     assert bench.state.endpoints == {
         name: Endpoint(name, client=None, options=None, stopped_at_s=12.0) for name in (DEV, NIC)
@@ -212,10 +212,10 @@ def test_a_restart_through_the_file() -> None:
 
     after = bench.restarted(document)
 
-    assert {key: record.devices for key, record in after.state.books} == {
-        key: record.devices for key, record in bench.state.books
+    assert {key: record.devices for key, record in after.state.allocations} == {
+        key: record.devices for key, record in bench.state.allocations
     }
-    assert after.state.books.in_use == bench.state.books.in_use
+    assert after.state.allocations.in_use == bench.state.allocations.in_use
     assert _document(after).entries == document.entries
     assert _document(after).registered == {DEV: ()}
 

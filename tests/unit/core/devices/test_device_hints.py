@@ -33,15 +33,15 @@ def _hold(bench: Bench, holder: Pod, ids: Iterable[str], name: str = "main", res
     """An active pod with a record, as a checkpoint may bring it."""
     record = AllocationRecord({NumaNode(-1): tuple(map(DeviceID, ids))}, ContainerResponse())
     bench.manager.apply(PodActivated(holder))
-    bench.state.books.enter((holder.uid, ContainerName(name), resource), record)
-    bench.state.books.recount()
+    bench.state.allocations.enter((holder.uid, ContainerName(name), resource), record)
+    bench.state.allocations.recount()
 
 
 def _hand_on(bench: Bench, wanted: Pod, *ids: str) -> None:
     """The pod's init container `i` has these, and hands them on."""
     _hold(bench, wanted, ids, "i")
     bench.state.reuse.begin(wanted.uid)
-    bench.state.reuse.settle(ContainerKind.INIT, bench.state.books.of_container(wanted.uid, ContainerName("i")))
+    bench.state.reuse.settle(ContainerKind.INIT, bench.state.allocations.of_container(wanted.uid, ContainerName("i")))
 
 
 def _shown(hints: Sequence[Hint] | None) -> Shown | None:
@@ -71,7 +71,7 @@ def test_other_resources_have_no_hints() -> None:
     assert set(container_hints(bench.manager.context, wanted, wanted.containers[0])) == {DEV}
     assert set(pod_hints(bench.manager.context, wanted)) == {DEV}
 
-    bench.state.books.know(NIC)
+    bench.state.allocations.know(NIC)
     assert container_hints(bench.manager.context, wanted, wanted.containers[0])[NIC] is None
     assert container_hints(bench.manager.context, pod("q"), pod("q").containers[0]) == {}
     assert pod_hints(bench.manager.context, pod("q")) == {}
@@ -196,11 +196,11 @@ def test_a_device_that_is_both_free_and_handed_on() -> None:
     bench = _bench(dev("a", 0), dev("b", 0))
     wanted = pod_of("p", init("i", {DEV: 1}), container("main", {DEV: 2}))
     _hand_on(bench, wanted, "a")
-    bench.state.books.release([wanted.uid])
-    bench.state.books.take(DEV, DeviceID("b"))
+    bench.state.allocations.release([wanted.uid])
+    bench.state.allocations.take(DEV, DeviceID("b"))
 
     assert _hints(bench, wanted) == []
-    bench.state.books.recount()
+    bench.state.allocations.recount()
     assert _hints(bench, wanted) == [((0,), True)]
 
 
@@ -210,9 +210,9 @@ def test_pod_scope_ignores_what_is_handed_on() -> None:
     wanted = pod_of("p", init("i", {DEV: 1}), container("main", {DEV: 1}))
     _hand_on(bench, wanted, "a")
     assert _pod_hints(bench, wanted) == [((0,), True)]
-    bench.state.books.release([wanted.uid])
-    bench.state.books.take(DEV, DeviceID("a"))
-    bench.state.books.take(DEV, DeviceID("b"))
+    bench.state.allocations.release([wanted.uid])
+    bench.state.allocations.take(DEV, DeviceID("a"))
+    bench.state.allocations.take(DEV, DeviceID("b"))
 
     assert _pod_hints(bench, wanted) == []
     assert _hints(bench, wanted) == [((0,), True)]

@@ -57,7 +57,7 @@ def _aligned(bench: Bench, count: int, *nodes: int, extra: Sequence[str] = ()) -
     """An admission under policy none, whose container has an affinity all the same: the choice goes by that alone."""
     wanted = pod("p", {DEV: count})
     for name in extra:
-        bench.state.books.take(DEV, DeviceID(name))
+        bench.state.allocations.take(DEV, DeviceID(name))
     bench.state.affinities.store(wanted.uid, ContainerName("main"), Hint(mask_of(nodes)))
     return bench.admitting(wanted)
 
@@ -224,7 +224,7 @@ def test_a_bad_preference_is_filtered_and_completed(answer: tuple[str, ...], mus
     bench = Bench()
     bench.serve("a", *"bcde", sick("s"), options=PREFERS)
     bench.serve("n", resource=NIC)
-    bench.state.books.take(DEV, DeviceID("a"))
+    bench.state.allocations.take(DEV, DeviceID("a"))
     steps = bench.admitting(pod("p", {DEV: 2})).answer(answer)
 
     ((*ids,),) = calls(steps)
@@ -272,7 +272,7 @@ def _leak(bench: Bench) -> None:
     """Three aligned ids were taken when the plugin failed."""
     assert _aligned(bench, 4, 0).answer(BOOM).result == _preference_failed(BOOM)
     assert bench.in_use() == {"a0", "b0", "c0"}
-    assert bench.state.books.unrecorded() == {(DEV, name) for name in ("a0", "b0", "c0")}
+    assert bench.state.allocations.unrecorded() == {(DEV, name) for name in ("a0", "b0", "c0")}
 
 
 def test_an_error_leaks_what_was_taken() -> None:
@@ -339,7 +339,7 @@ def test_what_an_init_container_has_is_no_leak() -> None:
     assert steps.result == _preference_failed(BOOM)
     assert bench.notes.warnings("DM-102") == []
     assert bench.in_use() == {"a"}
-    assert bench.state.books.unrecorded() == frozenset()
+    assert bench.state.allocations.unrecorded() == frozenset()
 
 
 def _older_stream(options: PluginOptions | None) -> tuple[Bench, ClientID]:
@@ -433,7 +433,7 @@ def test_devices_that_vanish_meanwhile(left: tuple[str, ...]) -> None:
     bench.list(client, *left)
 
     assert steps.answer(("b",)).finish() == Admitted()
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
     assert record is not None
     assert record.devices == {-1: ("b",)}
     assert "crashes" in bench.notes.warnings("DM-59")[0].text
@@ -459,7 +459,7 @@ def test_a_list_between_choice_and_allocate() -> None:
     bench.list(client, dev("b", 1, health="Sick"), "c")
 
     assert steps.finish() == Admitted()
-    record = bench.state.books.record(PodUID("p"), ContainerName("main"), DEV)
+    record = bench.state.allocations.record(PodUID("p"), ContainerName("main"), DEV)
     assert record is not None
     assert record.devices == {1: ("b",)}
 
@@ -521,7 +521,7 @@ def test_a_reclaim_meanwhile_loses_what_was_taken_before() -> None:
     assert steps.finish() == Admitted()
     assert bench.ids("p") == {"a0", "b0", "c0", "f"}
     assert bench.in_use() == {"f"}
-    assert bench.state.books.forgotten() == {(DEV, name) for name in ("a0", "b0", "c0")}
+    assert bench.state.allocations.forgotten() == {(DEV, name) for name in ("a0", "b0", "c0")}
     assert "3 ids" in bench.notes.warnings("DM-97")[0].text
 
 
@@ -533,14 +533,14 @@ def test_the_next_pod_gets_the_same_devices() -> None:
     bench.state.affinities.store(PodUID("q"), ContainerName("main"), Hint(mask_of([0])))
     assert bench.admit(pod("q", {DEV: 3})) == Admitted()
     assert bench.ids("q") == {"a0", "b0", "c0"}
-    assert bench.state.books.shared == {(DEV, name) for name in ("a0", "b0", "c0")}
+    assert bench.state.allocations.shared == {(DEV, name) for name in ("a0", "b0", "c0")}
     assert len(bench.notes.warnings("DM-97")) == 2
 
     bench.refusal(pod("bad", {DEV: 1}), scripted(CallAllocate, BOOM))
     assert (bench.in_use() or set()) >= {"a0", "b0", "c0"}
     bench.remove("p")
     bench.reclaim()
-    assert bench.state.books.shared == set()
+    assert bench.state.allocations.shared == set()
 
 
 def test_a_reclaim_meanwhile_leaves_what_an_init_container_has() -> None:
@@ -642,13 +642,15 @@ def _play(order: Order, policy: str) -> list[tuple[bool, tuple[int, ...]]]:
                     assert len(must_include) < size <= len(available)
                     steps.answer((*available[:1], "zz"))
                 case CallAllocate(_, ids):
-                    others = {i for (uid, _, _), record in bench.state.books for i in record.ids if uid != wanted.uid}
+                    others = {
+                        i for (uid, _, _), record in bench.state.allocations for i in record.ids if uid != wanted.uid
+                    }
                     assert len(set(ids)) == len(ids)
                     assert not set(ids) & (others | {"s"})
                     steps.answer(OK)
                 case _:
                     steps.answer()
-        assert bench.state.books.unrecorded() == bench.state.books.forgotten() == frozenset()
+        assert bench.state.allocations.unrecorded() == bench.state.allocations.forgotten() == frozenset()
         came.append((_is_allowed(bench, wanted, steps.result), tuple(sorted(map(len, calls(steps))))))
     return came
 

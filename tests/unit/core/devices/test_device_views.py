@@ -27,7 +27,7 @@ def test_allocatable_devices_are_the_healthy_ones() -> None:
         unhealthy={DEV: {B}},
         devices={DEV: {A: Device(A), B: Device(B, "Unhealthy")}},
     )
-    state.books.take(DEV, A)
+    state.allocations.take(DEV, A)
     assert allocatable_devices(state) == {DEV: (Device(A),)}
 
 
@@ -42,7 +42,7 @@ def test_a_container_has_its_devices_with_their_nodes() -> None:
     state = State()
     pod, container = PodUID("u"), ContainerName("c")
     record = AllocationRecord({NumaNode(0): (A,), NumaNode(1): (A, B)}, ContainerResponse())
-    state.books.enter((pod, container, DEV), record)
+    state.allocations.enter((pod, container, DEV), record)
     assert devices_of_container(state, pod, container) == {DEV: {A: (0, 1), B: (1,)}}
     assert devices_of_container(state, pod, ContainerName("other")) == {}
 

@@ -119,12 +119,12 @@ def test_a_list_leaves_the_books_alone() -> None:
     bench = Bench()
     client = bench.serve("a", "b")
     bench.admit(pod("p", {DEV: 2}))
-    records, active = dict(bench.state.books), dict(bench.state.active_pods)
+    records, active = dict(bench.state.allocations), dict(bench.state.active_pods)
 
     effects = bench.list(client, sick("a")).effects
 
     assert [type(effect) for effect in effects] == [NotifyPodHealth, WriteCheckpoint]
-    assert dict(bench.state.books) == records
+    assert dict(bench.state.allocations) == records
     assert bench.in_use() == {"a", "b"}
     assert bench.state.active_pods == active
     assert bench.round().answer.allocatable == {DEV: 0}

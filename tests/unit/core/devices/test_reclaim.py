@@ -23,21 +23,21 @@ def test_devices_of_pods_that_are_over_are_freed() -> None:
     applied = bench.manager.apply(ReclaimAsked())
 
     assert applied.effects == ()
-    assert bench.state.books.pods() == {"q"}
-    assert bench.state.books.in_use == {DEV: {"b"}}
+    assert bench.state.allocations.pods() == {"q"}
+    assert bench.state.allocations.in_use == {DEV: {"b"}}
     assert bench.notes.of("DM-115")[-1].details == {"pods": ["p"]}
 
 
 def test_nothing_is_freed_before_somebody_asks() -> None:
     """The end of a pod alone changes no record, however much time passes. Rules: DM-115, DM-203"""
     bench = _bench()
-    before = dict(bench.state.books)
+    before = dict(bench.state.allocations)
     bench.remove("p")
     bench.remove("q")
     for at_s in (1.0, 1e6):
         bench.round(at_s)
 
-    assert dict(bench.state.books) == before
+    assert dict(bench.state.allocations) == before
     assert bench.in_use() == {"a", "b"}
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_freed_before_the_sources_are_ready() -> None:
     bench.manager.apply(PodActivated(pod("q", {DEV: 1})))
     bench.sources_ready(ready=True)
     bench.reclaim()
-    assert bench.state.books.pods() == {"q"}
+    assert bench.state.allocations.pods() == {"q"}
     assert bench.in_use() == {"b"}
 
 
@@ -79,15 +79,15 @@ def test_a_pod_that_is_active_again_keeps_its_devices() -> None:
     bench.manager.apply(PodActivated(pod("p", {DEV: 1, NIC: 1})))
     bench.reclaim()
 
-    assert bench.state.books.pods() == {"p", "q"}
+    assert bench.state.allocations.pods() == {"p", "q"}
 
 
 def test_a_pod_without_devices_is_no_reason() -> None:
     """Its end leads to no new count: leaked ids stay leaked. Rules: DM-102"""
     bench = _bench()
     bench.admit(pod("idle"))
-    bench.state.books.take(NIC, next(iter(bench.in_use(NIC) or ())))  # type: ignore[arg-type]
-    bench.state.books.know(DEV).add("leaked")  # type: ignore[arg-type]
+    bench.state.allocations.take(NIC, next(iter(bench.in_use(NIC) or ())))  # type: ignore[arg-type]
+    bench.state.allocations.know(DEV).add("leaked")  # type: ignore[arg-type]
     bench.remove("idle")
     bench.reclaim()
 

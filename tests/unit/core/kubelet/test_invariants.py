@@ -29,24 +29,24 @@ def _state() -> State:
 
 
 def _given_twice(state: State) -> None:
-    record = next(record for _, record in state.books)
-    state.books.enter((PodUID("q"), ContainerName("main"), DEV), record)
-    state.books.shared.clear()
+    record = next(record for _, record in state.allocations)
+    state.allocations.enter((PodUID("q"), ContainerName("main"), DEV), record)
+    state.allocations.shared.clear()
 
 
 def _foreign_holder(state: State) -> None:
-    state.books._holders.add(DEV, (A,), (PodUID("gone"), ContainerName("main")))
+    state.allocations._holders.add(DEV, (A,), (PodUID("gone"), ContainerName("main")))
 
 
 def _unindexed(state: State) -> None:
-    state.books._by_pod.clear()
+    state.allocations._by_pod.clear()
 
 
 def _unknown_name(state: State) -> None:
     del state.healthy[DEV]
-    del state.books.in_use[DEV]
-    state.books.in_use[NIC] = set()
-    state.books.enter((PodUID("p"), ContainerName("main"), DEV), AllocationRecord({}, ContainerResponse()))
+    del state.allocations.in_use[DEV]
+    state.allocations.in_use[NIC] = set()
+    state.allocations.enter((PodUID("p"), ContainerName("main"), DEV), AllocationRecord({}, ContainerResponse()))
 
 
 def _both_healths(state: State) -> None:
@@ -140,6 +140,6 @@ def test_a_shared_id_is_allowed() -> None:
     """An id that a race or a checkpoint gave to two pods is no bug of ours. Rules: DM-97, DM-145"""
     state = _state()
     _given_twice(state)
-    state.books.shared.add((DEV, next(iter(state.books.in_use[DEV]))))
+    state.allocations.shared.add((DEV, next(iter(state.allocations.in_use[DEV]))))
 
     invariants.check(state)

@@ -30,7 +30,7 @@ def test_a_new_manager() -> None:
     assert not any((state.clients, state.endpoints, state.healthy, state.unhealthy, state.devices))
     assert state.active_pods == {}
     assert state.running_at_start == frozenset()
-    assert list(state.books) == []
+    assert list(state.allocations) == []
     assert isinstance(manager.context.order, Sorted)
 
 

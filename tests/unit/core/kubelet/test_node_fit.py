@@ -171,8 +171,8 @@ def test_every_resource_in_use_is_raised() -> None:
     bench.serve("a", "b")
     bench.serve("x", resource=NIC)
     assert bench.admit(pod("holder", {DEV: 1})) == Admitted()
-    bench.state.books.in_use[NIC] = {DeviceID("x")}
-    bench.state.books.in_use[DEV] = {DeviceID("a"), DeviceID("b")}
+    bench.state.allocations.in_use[NIC] = {DeviceID("x")}
+    bench.state.allocations.in_use[DEV] = {DeviceID("a"), DeviceID("b")}
 
     assert _fits(bench, pod("holder", {DEV: 2, NIC: 5})) == Admitted()
     assert _fits(bench, pod("holder", {DEV: 3})) == _out_of(DEV, 3, 0, 2)
@@ -186,7 +186,7 @@ def test_an_empty_key_lists_the_resource() -> None:
     assert bench.admit(pod("holder", {DEV: 1})) == Admitted()
     assert _fits(bench, pod("holder", {NIC: 1})) == Admitted()
 
-    bench.state.books.in_use[NIC] = set()
+    bench.state.allocations.in_use[NIC] = set()
 
     assert _fits(bench, pod("holder", {NIC: 1})) == _out_of(NIC, 1, 0, 0)
     assert _fits(bench, pod("other", {NIC: 1})) == Admitted()

@@ -303,7 +303,7 @@ def test_unhealthy_devices_are_no_reason_before_the_checks() -> None:
 def test_the_text_for_a_resource_that_is_not_registered(version: str, text: str) -> None:
     """Its wording came with the checks. Rules: DM-90, DM-163, DM-168"""
     bench = on(version)
-    bench.state.books.know(DEV)
+    bench.state.allocations.know(DEV)
 
     assert bench.refusal(pod("one", {DEV: 1})) == f"{text} allocate unregistered device {DEV}"
 
@@ -322,7 +322,7 @@ def _several_of_a_name(version: str, order: Preferring | None, first: bool, seco
     bench = Bench(profile=of(version), ready=False, order=order)
     key = PodUID("one"), ContainerName("main")
     bench.manager.apply(RuntimeListed(frozenset(), ((*key, first), (*key, second))))
-    bench.state.books.know(DEV)
+    bench.state.allocations.know(DEV)
     return bench
 
 
@@ -337,7 +337,7 @@ def test_what_runs_needs_no_list_of_all_containers() -> None:
     """A start that is told of running containers only knows them in every release. Rules: DM-110"""
     bench = Bench(profile=of("1.33"), ready=False)
     bench.manager.apply(RuntimeListed(frozenset({(PodUID("one"), ContainerName("main"))})))
-    bench.state.books.know(DEV)
+    bench.state.allocations.know(DEV)
 
     assert isinstance(bench.admit(pod("one", {DEV: 1})), Admitted)
 

@@ -269,4 +269,4 @@ def test_admissions_of_one_pod_in_two_kubelets() -> None:
     steps.close()
 
     assert new.state.active_pods == {}
-    assert not new.state.books.pods()
+    assert not new.state.allocations.pods()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.kubelet.kubelet import Kubelet
 from kubelet_sim.core.topology.alignment import Alignment
 from kubelet_sim.core.walks import ResizeAsked
@@ -111,7 +111,7 @@ PINNED = {
 def resized_beside_static_cpus(version: str, before: Pod, after: Pod) -> Admission:
     """The verdict on a resize with the static CPU policy."""
     bench = Bench(profile=profile_of(version))
-    alignment = Alignment(cpus=CpuBooks({0: 8}))
+    alignment = Alignment(cpus=CpuAllocations({0: 8}))
     bench.manager = Kubelet(bench.profile, bench.notes, node=bench.state.node, alignment=alignment)
     bench.sources_ready(ready=True)
     assert bench.admit(before) == Admitted()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_sim.core.cpus.cpu_manager import CpuBooks
+from kubelet_sim.core.cpus.cpu_manager import CpuAllocations
 from kubelet_sim.core.devices.allocations import AllocationRecord
 from kubelet_sim.core.kubelet.pod_resources import ResourcesView
 from kubelet_sim.core.state import State
@@ -41,7 +41,7 @@ def _state() -> State:
         "main": {NumaNode(0): (B,), NumaNode(1): (B,)},
     }
     for container, record in devices.items():
-        state.books.enter((POD.uid, ContainerName(container), DEV), AllocationRecord(record, ContainerResponse()))
+        state.allocations.enter((POD.uid, ContainerName(container), DEV), AllocationRecord(record, ContainerResponse()))
     return state
 
 
@@ -81,7 +81,7 @@ def test_a_pod_that_uses_nothing_is_shown() -> None:
 
 def test_exclusive_cpus_have_numbers() -> None:
     """They are counted through node by node; a container on the shared ones has none. Rules: PR-20, PR-27"""
-    cpus = CpuBooks({1: 2, 0: 3})
+    cpus = CpuAllocations({1: 2, 0: 3})
     cpus.held[POD.uid, ContainerName("main")] = frozenset({(1, 1), (0, 2)})
     view = ResourcesView(State(), cpus)
     assert [each.cpu_ids for each in view.pod(POD).containers] == [(), (), (2, 4), ()]
