@@ -6,6 +6,7 @@ they wait for what these plugins do not do: restarts and lost streams are in the
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -72,6 +73,11 @@ def runs(program: Path) -> list[int]:
     return pids
 
 
+def copied(program: Path, folder: Path) -> Path:
+    """Returns a copy of a program, whose processes are those of one test: others run the program beside it."""
+    return Path(shutil.copy(program, folder))
+
+
 def test_the_sample_device_plugin_has_nothing_wrong(sample_device_plugin: Path) -> None:
     """Nothing is wrong with it in what is tried here."""
     assert found((str(sample_device_plugin),)) == {}
@@ -109,26 +115,30 @@ def test_the_plugin_for_shared_rdma_devices_grants_the_card_for_any_id(
     assert not runs(rdma_shared_device_plugin)
 
 
-def test_the_example_of_k8s_device_plugin_lib_has_no_device_nodes(widget_plugin: Path) -> None:
+def test_the_example_of_k8s_device_plugin_lib_has_no_device_nodes(widget_plugin: Path, tmp_path: Path) -> None:
     """Its devices are made up, so their nodes are missing."""
-    assert found((str(widget_plugin),)) == {
+    program = copied(widget_plugin, tmp_path)
+    assert found((str(program),)) == {
         "grpc-authority-tolerant": "warned",
         "opt-register-matches-rpc": "warned",
         "prestart-unknown-id": "warned",
         "shutdown-socket-removed": "warned",
         "spec-host-path-exists": "failed",
     }
-    assert not runs(widget_plugin)
+    assert not runs(program)
 
 
-def test_the_example_of_generic_device_plugin_grants_a_path_for_any_id(mock_plugin: Path, short_root: Path) -> None:
+def test_the_example_of_generic_device_plugin_grants_a_path_for_any_id(
+    mock_plugin: Path, short_root: Path, tmp_path: Path
+) -> None:
     """Any id is granted as a path below /dev."""
+    program = copied(mock_plugin, tmp_path)
     for name in ("mock0", "mock1", "null"):
         (short_root / name).touch()
     # Its second instance never registers beside the first, which that check gives a minute.
-    assert found(seeing(mock_plugin, {"/dev": short_root}), *MADE_UP, "takeover-unique-socket") == {
+    assert found(seeing(program, {"/dev": short_root}), *MADE_UP, "takeover-unique-socket") == {
         "alloc-unknown-id-no-crash": "warned",
         "grpc-authority-tolerant": "warned",
         "shutdown-socket-removed": "warned",
     }
-    assert not runs(mock_plugin)
+    assert not runs(program)
