@@ -57,7 +57,7 @@ def get(kind: tuple[str, str], name: str | None, namespace: str, output: str, ro
     is_for_programs = output in {"json", "yaml"}
     with connected(root) as node:
         snapshot = node.status()
-        events = node.events() if sort == "events" else ()
+        events = node.events() if sort == "events" and not is_for_programs else ()
         shown: object = None
         if is_for_programs and sort == "pods" and name is not None:
             namespace, name = split_pod_name(name, namespace)

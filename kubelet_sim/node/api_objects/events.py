@@ -37,9 +37,8 @@ class EventRecorder:
     _times: NodeTimes
     _node_name: str
     _kept: int = KEPT_EVENTS
-    _told: dict[tuple[str, str, str, str, str], EventView] = field(factory=dict)
-    _names: dict[tuple[str, str, str, str, str], str] = field(factory=dict)
-    """The name of each event's object."""
+    _told: dict[tuple[str, str, str, str, str], tuple[EventView, str]] = field(factory=dict)
+    """Each event, with the name of its object."""
     _count: int = 0
 
     def __len__(self) -> int:
@@ -47,7 +46,7 @@ class EventRecorder:
 
     def views(self) -> tuple[EventView, ...]:
         """Returns the events that are remembered, in order of the last time each was told."""
-        return tuple(self._told.values())
+        return tuple(view for view, _ in self._told.values())
 
     async def of_node(self, reason: str, message: str, kind: str = NORMAL) -> None:
         """Tell something of the node. Its reference has no uid, as that of a kubelet has none."""
@@ -70,12 +69,12 @@ class EventRecorder:
             view = EventView(kind, reason, subject, message, now_s, now_s, field_path=path)
             name = await self._create(view, about)
         else:
-            view = evolve(before, at_s=now_s, count=before.count + 1)
-            name = await self._count_up(view, self._names[key], about)
-        self._told[key], self._names[key] = view, name
+            said, name = before
+            view = evolve(said, at_s=now_s, count=said.count + 1)
+            name = await self._count_up(view, name, about)
+        self._told[key] = view, name
         if len(self._told) > self._kept:
-            oldest = next(iter(self._told))
-            del self._told[oldest], self._names[oldest]
+            del self._told[next(iter(self._told))]
 
     async def _create(self, view: EventView, about: Mapping[str, str]) -> str:
         """Create the event and return its name, which is made of the time, as a kubelet does, and of a number: clocks may stand still."""

@@ -74,30 +74,30 @@ class StatusUpdate:
 
     def _status(self, told: Object) -> dict[str, Any]:
         known, before, metadata = self.known, told.get("status") or {}, told["metadata"]
+        statuses = known.statuses(self.runtime)
         texts = {"reason": known.reason, "message": known.message}
         return {
-            "phase": self._phase(),
+            "phase": self._phase(statuses),
             "startTime": before.get("startTime", self.times.now()),
             **({"observedGeneration": metadata["generation"]} if "generation" in metadata else {}),
             **{name: text for name, text in texts.items() if text},
-            **self._container_statuses(),
+            **self._container_statuses(statuses),
         }
 
-    def _phase(self) -> str:
+    def _phase(self, statuses: Sequence[ContainerStatus]) -> str:
         """The phase of the pod; one that was stopped has failed, unless all its containers ended well."""
         known = self.known
         if not self.is_over or known.is_terminal:
             return known.phase
-        apps = [each for each in known.statuses(self.runtime) if each.container.kind is ContainerKind.APP]
+        apps = [each for each in statuses if each.container.kind is ContainerKind.APP]
         return "Succeeded" if all(each.exit_code == 0 for each in apps) else "Failed"
 
     # --- containers
 
-    def _container_statuses(self) -> dict[str, Any]:
+    def _container_statuses(self, statuses: Sequence[ContainerStatus]) -> dict[str, Any]:
         """The statuses of containers; none for a pod that was refused, or not admitted yet: they never were. Rules: DM-77"""
         if not self._was_begun():
             return {}
-        statuses = self.known.statuses(self.runtime)
         inits = [self._container(each) for each in statuses if each.container.kind is not ContainerKind.APP]
         apps = [self._container(each) for each in statuses if each.container.kind is ContainerKind.APP]
         shown = {"containerStatuses": sorted(apps, key=lambda each: str(each["name"]))}
