@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 
@@ -54,10 +54,23 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(_refuse)  # for good: Python takes none back
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_touched() -> Iterator[None]:
+def _touching_nothing() -> Generator[None, object, object]:
     """Fail a test that writes a file, makes a connection or starts a process; to read what lies in the tree is fine."""
     global _others  # noqa: PLW0603 - an audit hook cannot be given anything
     _others = frozenset(thread.ident for thread in threading.enumerate() if thread.ident) - {threading.get_ident()}
-    yield
-    _others = None
+    try:
+        return (yield)
+    finally:
+        _others = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    """Hold it of fixtures, too, those of a whole module among them."""
+    return (yield from _touching_nothing())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Hold it of the test itself."""
+    return (yield from _touching_nothing())
